@@ -1,0 +1,1 @@
+//! The way of a request: listener, identity, request info, negotiation, discovery, flow control and the create.

@@ -1,0 +1,1 @@
+//! The wire types of EphemeralReview, in both of its API groups.

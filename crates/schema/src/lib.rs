@@ -1,0 +1,5 @@
+//! Kubernetes structural schemas: parse, prune, default and validate objects as the API server does.
+
+pub mod value;
+
+pub use value::{List, Map, Value};

@@ -1,0 +1,1 @@
+//! Certificates, webhooks, vectors and fixtures for this project's tests.

@@ -1,0 +1,1 @@
+//! One call to a webhook: TLS, address guard, pool, bulkhead and deadline.

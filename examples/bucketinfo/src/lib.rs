@@ -1,0 +1,1 @@
+//! The sample webhook: counts the objects of a bucket in a real object store.
