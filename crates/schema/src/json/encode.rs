@@ -1,0 +1,154 @@
+use super::number::write_float;
+use crate::value::{Value, deeper};
+
+/// Appends a value as Go's `json.NewEncoder(w).Encode` writes it, without the line break at the end: keys sorted,
+/// `<`, `>`, `&`, U+2028 and U+2029 escaped.
+pub fn encode(value: &Value, out: &mut Vec<u8>) {
+    Encoder { out, indent: None }.value(value);
+}
+
+/// Appends a value as Go's `json.MarshalIndent` writes it with an indent of two spaces, which is what Kubernetes
+/// answers to `pretty=true`.
+pub fn encode_pretty(value: &Value, out: &mut Vec<u8>) {
+    Encoder { out, indent: Some(0) }.value(value);
+}
+
+struct Encoder<'a> {
+    out: &'a mut Vec<u8>,
+    /// Number of arrays and objects that are open, if each item goes on a line of its own.
+    indent: Option<usize>,
+}
+
+impl Encoder<'_> {
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Bool(true) => self.out.extend_from_slice(b"true"),
+            Value::Bool(false) => self.out.extend_from_slice(b"false"),
+            Value::Int(int) => write_int(*int, self.out),
+            Value::Float(float) if float.is_finite() => write_float(*float, self.out),
+            Value::Null | Value::Float(_) => self.out.extend_from_slice(b"null"),
+            Value::String(string) => write_string(string, self.out),
+            Value::Array(list) => self.items(b'[', b']', list.iter(), |encoder, item| {
+                deeper(|| encoder.value(item));
+            }),
+            Value::Object(map) => self.items(b'{', b'}', map.iter(), |encoder, (key, item)| {
+                write_string(key, encoder.out);
+                encoder.out.push(b':');
+                if encoder.indent.is_some() {
+                    encoder.out.push(b' ');
+                }
+                deeper(|| encoder.value(item));
+            }),
+        }
+    }
+
+    fn items<T>(&mut self, open: u8, close: u8, items: impl ExactSizeIterator<Item = T>, write: impl Fn(&mut Self, T)) {
+        self.out.push(open);
+        let is_empty = items.len() == 0;
+        self.indent = self.indent.map(|depth| depth + 1);
+        for (index, item) in items.enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            self.line();
+            write(self, item);
+        }
+        self.indent = self.indent.map(|depth| depth - 1);
+        if !is_empty {
+            self.line();
+        }
+        self.out.push(close);
+    }
+
+    fn line(&mut self) {
+        if let Some(depth) = self.indent {
+            self.out.push(b'\n');
+            self.out.resize(self.out.len() + 2 * depth, b' ');
+        }
+    }
+}
+
+fn write_int(int: i64, out: &mut Vec<u8>) {
+    /// Length of `i64::MIN`.
+    const MAX_LEN: usize = 20;
+    let mut digits = [b'0'; MAX_LEN];
+    let mut start = MAX_LEN;
+    let mut rest = int.unsigned_abs();
+    loop {
+        start -= 1;
+        digits[start] += u8::try_from(rest % 10).expect("a digit is small");
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if int < 0 {
+        start -= 1;
+        digits[start] = b'-';
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// What stands for each byte in a string: nothing if it stands for itself, else the letter of its escape, `u` where
+/// there is none. The first byte of U+2028 and U+2029 is marked, since it needs a closer look.
+const ESCAPES: [u8; 256] = {
+    let mut escapes = [0; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        escapes[control] = b'u';
+        control += 1;
+    }
+    escapes[0x08] = b'b';
+    escapes[0x0c] = b'f';
+    escapes[b'\n' as usize] = b'n';
+    escapes[b'\r' as usize] = b'r';
+    escapes[b'\t' as usize] = b't';
+    escapes[b'"' as usize] = b'"';
+    escapes[b'\\' as usize] = b'\\';
+    escapes[b'<' as usize] = b'u';
+    escapes[b'>' as usize] = b'u';
+    escapes[b'&' as usize] = b'u';
+    escapes[0xe2] = SEPARATOR;
+    escapes
+};
+const SEPARATOR: u8 = 1;
+
+fn write_string(string: &str, out: &mut Vec<u8>) {
+    const HEX: [u8; 16] = *b"0123456789abcdef";
+    let bytes = string.as_bytes();
+    out.reserve(bytes.len() + 2);
+    out.push(b'"');
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escape = ESCAPES[usize::from(byte)];
+        at += 1;
+        if escape == 0 {
+            continue;
+        }
+        let end = at - 1;
+        match escape {
+            SEPARATOR => {
+                let Some(&[0x80, last @ (0xa8 | 0xa9)]) = bytes.get(at..at + 2) else {
+                    continue;
+                };
+                out.extend_from_slice(&bytes[copied..end]);
+                out.extend_from_slice(b"\\u202");
+                out.push(HEX[usize::from(last & 0xf)]);
+                at += 2;
+            }
+            b'u' => {
+                out.extend_from_slice(&bytes[copied..end]);
+                out.extend_from_slice(b"\\u00");
+                out.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xf)]]);
+            }
+            letter => {
+                out.extend_from_slice(&bytes[copied..end]);
+                out.extend([b'\\', letter]);
+            }
+        }
+        copied = at;
+    }
+    out.extend_from_slice(&bytes[copied..]);
+    out.push(b'"');
+}

@@ -1,0 +1,18 @@
+//! JSON as Kubernetes reads and writes it for objects without a Go type.
+//!
+//! [`decode`] is `sigs.k8s.io/json`'s `UnmarshalStrict` with duplicate fields reported, [`encode`] is Go's
+//! `encoding/json` on what that yields. Both agree with Go byte for byte, error texts included, since clients see
+//! them; the table in `tests/data/json.json` holds what the Go libraries answered.
+
+mod cursor;
+mod decode;
+mod duplicates;
+mod encode;
+mod error;
+mod number;
+mod quote;
+
+pub use decode::{Decoded, MAX_DEPTH, decode};
+pub use encode::{encode, encode_pretty};
+pub use error::Error;
+pub use quote::quote;
