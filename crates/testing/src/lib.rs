@@ -1,1 +1,14 @@
-//! Certificates, webhooks, vectors and fixtures for this project's tests.
+//! Certificates, webhooks and clients for this project's tests. Production code never depends on this crate.
+//!
+//! * [`pki`] makes authorities and certificates, good and bad.
+//! * [`webhook`] is a TLS webhook that can be told to misbehave in every way the network allows.
+//! * [`client`] is a small HTTPS client with a certificate, arbitrary headers, HTTP/1.1 and HTTP/2.
+//!
+//! A helper that cannot do its work panics: that is how a test fails.
+
+pub mod client;
+pub mod json;
+pub mod pki;
+pub mod webhook;
+
+mod tls;
