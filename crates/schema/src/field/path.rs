@@ -1,0 +1,121 @@
+//! Paths to fields, linked on the stack: a walk makes one per level and nothing is allocated until an error is met.
+
+use std::fmt;
+
+/// A path from the root of an object to one of its fields.
+///
+/// It prints as Kubernetes' `field.Path` prints, the root as `<nil>`.
+///
+/// ```
+/// use structural_schema::field::Path;
+///
+/// let spec = Path::root().child("spec");
+/// let ports = spec.child("ports");
+/// assert_eq!(ports.index(0).child("name").to_string(), "spec.ports[0].name");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    element: Element<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Element<'a> {
+    Root,
+    Name(&'a str),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Path<'a> {
+    /// The root of an object.
+    pub const fn root() -> Self {
+        Self {
+            parent: None,
+            element: Element::Root,
+        }
+    }
+
+    /// A field by its name: `.name`.
+    pub const fn child(&'a self, name: &'a str) -> Self {
+        self.then(Element::Name(name))
+    }
+
+    /// A value of a map by its key: `[key]`.
+    pub const fn key(&'a self, key: &'a str) -> Self {
+        self.then(Element::Key(key))
+    }
+
+    /// An item of a list: `[index]`.
+    pub const fn index(&'a self, index: usize) -> Self {
+        self.then(Element::Index(index))
+    }
+
+    const fn then(&'a self, element: Element<'a>) -> Self {
+        Self {
+            parent: Some(self),
+            element,
+        }
+    }
+
+    /// Whether this is the root.
+    pub const fn is_root(&self) -> bool {
+        matches!(self.element, Element::Root)
+    }
+
+    /// The path as kube-openapi writes it into messages: the same, but that the root is empty.
+    pub(crate) fn dotted(&self) -> String {
+        if self.is_root() {
+            String::new()
+        } else {
+            self.to_string()
+        }
+    }
+
+    fn elements(&self) -> Vec<Element<'a>> {
+        let mut elements = Vec::new();
+        let mut next = Some(*self);
+        while let Some(path) = next {
+            if !path.is_root() {
+                elements.push(path.element);
+            }
+            next = path.parent.copied();
+        }
+        elements.reverse();
+        elements
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_root() {
+            return f.write_str("<nil>");
+        }
+        for (i, element) in self.elements().into_iter().enumerate() {
+            match element {
+                Element::Root => {}
+                Element::Name("") => f.write_str("[]")?,
+                Element::Name(name) if i == 0 => f.write_str(name)?,
+                Element::Name(name) => write!(f, ".{name}")?,
+                Element::Key(key) => write!(f, "[{key}]")?,
+                Element::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_print_as_kubernetes_prints_them() {
+        let root = Path::root();
+        assert_eq!(root.to_string(), "<nil>");
+        assert_eq!(root.dotted(), "");
+        let spec = root.child("spec");
+        assert_eq!(spec.key("a.b").index(3).child("c").to_string(), "spec[a.b][3].c");
+        assert_eq!(spec.child("").to_string(), "spec[]");
+    }
+}
