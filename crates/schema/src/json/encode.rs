@@ -1,4 +1,4 @@
-use super::number::write_float;
+use super::number::format_float;
 use crate::value::{Value, deeper};
 
 /// Appends a value as Go's `json.NewEncoder(w).Encode` writes it, without the line break at the end: keys sorted,
@@ -25,7 +25,9 @@ impl Encoder<'_> {
             Value::Bool(true) => self.out.extend_from_slice(b"true"),
             Value::Bool(false) => self.out.extend_from_slice(b"false"),
             Value::Int(int) => write_int(*int, self.out),
-            Value::Float(float) if float.is_finite() => write_float(*float, self.out),
+            Value::Float(float) if float.is_finite() => {
+                self.out.extend_from_slice(format_float(*float).as_bytes());
+            }
             Value::Null | Value::Float(_) => self.out.extend_from_slice(b"null"),
             Value::String(string) => write_string(string, self.out),
             Value::Array(list) => self.items(b'[', b']', list.iter(), |encoder, item| {

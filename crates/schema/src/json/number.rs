@@ -1,52 +1,89 @@
-use std::fmt::Write as _;
-
-/// The shortest decimal digits that read back as a float, and where its decimal point lies.
-pub(super) struct Shortest {
-    pub(super) negative: bool,
+/// The shortest decimal digits that read back as a float: Go and `zmij` choose the same, the even one of two that are
+/// equally near, where the standard library takes the upper one.
+pub(crate) struct Shortest {
+    negative: bool,
     /// Significant digits, without leading or trailing zeros unless the number is zero.
-    pub(super) digits: String,
-    /// Exponent of the first digit: the number is `d.ddd` times ten to this.
-    pub(super) exponent: i32,
+    digits: String,
+    /// The number is `0.digits` times ten to this.
+    point: i32,
 }
 
 impl Shortest {
-    pub(super) fn of(float: f64) -> Self {
-        let mut text = String::with_capacity(32);
-        write!(text, "{:e}", float.abs()).expect("a string takes whatever is written to it");
-        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    /// The digits of a finite float.
+    pub(crate) fn of(float: f64) -> Self {
+        let mut buffer = zmij::Buffer::new();
+        let text = buffer.format_finite(float.abs());
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let exponent: i32 = exponent.parse().expect("an exponent is a small integer");
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let written = [whole, fraction].concat();
+        let significant = written.trim_start_matches('0');
+        let leading_zeros = written.len() - significant.len();
+        let digits = significant.trim_end_matches('0').to_owned();
+        if digits.is_empty() {
+            return Self {
+                negative: float.is_sign_negative(),
+                digits: "0".to_owned(),
+                point: 1,
+            };
+        }
         Self {
             negative: float.is_sign_negative(),
-            digits: mantissa.replace('.', ""),
-            exponent: exponent.parse().unwrap_or_default(),
+            digits,
+            point: exponent + small(whole.len()) - small(leading_zeros),
         }
     }
 
-    /// Writes the form `-1.5e-07` that Go's `FormatFloat` has for `e`: an exponent of two digits or more.
-    pub(super) fn write_exponent_form(&self, min_exponent_digits: usize, out: &mut Vec<u8>) {
-        if self.negative {
-            out.push(b'-');
-        }
+    /// Exponent of the number as `d.ddd` times ten to it.
+    pub(crate) fn exponent(&self) -> i32 {
+        self.point - 1
+    }
+
+    /// Number of significant digits.
+    pub(crate) fn len(&self) -> i32 {
+        small(self.digits.len())
+    }
+
+    /// The form `-1.5e-07`, as Go's `FormatFloat` has it for `e` where `min_exponent_digits` is two.
+    pub(crate) fn exponent_form(&self, min_exponent_digits: usize) -> String {
+        let sign = if self.negative { "-" } else { "" };
         let (first, rest) = self.digits.split_at(1);
-        out.extend_from_slice(first.as_bytes());
-        if !rest.is_empty() {
-            out.push(b'.');
-            out.extend_from_slice(rest.as_bytes());
+        let point = if rest.is_empty() { "" } else { "." };
+        let exponent_sign = if self.exponent() < 0 { '-' } else { '+' };
+        let exponent = self.exponent().unsigned_abs();
+        format!("{sign}{first}{point}{rest}e{exponent_sign}{exponent:0min_exponent_digits$}")
+    }
+
+    /// The form `-0.0015`, as Go's `FormatFloat` has it for `f`.
+    pub(crate) fn decimal_form(&self) -> String {
+        let sign = if self.negative { "-" } else { "" };
+        let digits = &self.digits;
+        match usize::try_from(self.point) {
+            Err(_) | Ok(0) => {
+                let zeros = "0".repeat(self.point.unsigned_abs() as usize);
+                format!("{sign}0.{zeros}{digits}")
+            }
+            Ok(point) if point >= digits.len() => format!("{sign}{digits:0<point$}"),
+            Ok(point) => {
+                let (whole, fraction) = digits.split_at(point);
+                format!("{sign}{whole}.{fraction}")
+            }
         }
-        out.extend_from_slice(if self.exponent < 0 { b"e-" } else { b"e+" });
-        let exponent = format!("{:0min_exponent_digits$}", self.exponent.unsigned_abs());
-        out.extend_from_slice(exponent.as_bytes());
     }
 }
 
-/// Writes a float as Go's `encoding/json` does: decimals for what lies from 1e-6 to below 1e21, else an exponent of
-/// as many digits as it needs if negative, of two or more if positive.
-pub(super) fn write_float(float: f64, out: &mut Vec<u8>) {
+fn small(len: usize) -> i32 {
+    i32::try_from(len).expect("a float has few digits")
+}
+
+/// A float as Go's `encoding/json` writes it: in decimals from 1e-6 to below 1e21, else with an exponent, which has
+/// two digits or more only if it is positive.
+pub(crate) fn format_float(float: f64) -> String {
     let magnitude = float.abs();
-    if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
-        let shortest = Shortest::of(float);
-        let min_exponent_digits = if shortest.exponent < 0 { 1 } else { 2 };
-        shortest.write_exponent_form(min_exponent_digits, out);
-    } else {
-        out.extend_from_slice(format!("{float}").as_bytes());
+    let shortest = Shortest::of(float);
+    if magnitude == 0.0 || (1e-6..1e21).contains(&magnitude) {
+        return shortest.decimal_form();
     }
+    let min_exponent_digits = if shortest.exponent() < 0 { 1 } else { 2 };
+    shortest.exponent_form(min_exponent_digits)
 }
