@@ -6,12 +6,25 @@
 //! turns a nomination's URL and CA bundle into the handle through which its webhook is called.
 
 mod compile;
+pub mod conditions;
+mod copies;
 pub mod endpoint;
+pub mod event;
+mod index;
+pub mod kinds;
+pub mod manifests;
 pub mod problem;
 pub mod resource;
 pub mod snapshot;
+pub mod status;
 
+pub use conditions::{Condition, ConditionStatus};
 pub use endpoint::{EndpointFactory, EndpointInput, EndpointProblem};
-pub use problem::{ConditionType, Problem, SchemaProblem};
+pub use event::{Calls, Event, ObjectRef, SliceReading, Source};
+pub use index::{Index, Publisher, SliceAction, SliceIntent, Update};
+pub use problem::{ConditionType, FieldInvalid, Problem, SchemaProblem};
 pub use resource::{NameValidation, PrinterColumn, ResourceNames, ResourceSchema, Schema, Scope, Version};
-pub use snapshot::{Export, FailurePolicy, Nomination, ReviewVersion, Snapshot, SpecOwnership, Subject, Usable};
+pub use snapshot::{
+    Export, FailurePolicy, Nomination, Origin, ReviewVersion, Snapshot, SpecOwnership, Subject, Usable,
+};
+pub use status::NominationStatus;

@@ -42,12 +42,7 @@ impl ConditionType {
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Problem {
     /// A field is missing or not what the kind allows.
-    FieldInvalid {
-        /// The path of the field, such as `spec.timeoutSeconds`.
-        field: &'static str,
-        /// What it must be, in the words of the kind's schema.
-        must: &'static str,
-    },
+    FieldInvalid(FieldInvalid),
     /// An older nomination, or one in the operator's manifests, already answers this resource.
     Conflicted,
 
@@ -100,7 +95,7 @@ impl Problem {
     /// The `reason` of the condition: stable, CamelCase.
     pub const fn reason(&self) -> &'static str {
         match self {
-            Self::FieldInvalid { .. } => "FieldInvalid",
+            Self::FieldInvalid(_) => "FieldInvalid",
             Self::Conflicted => "Conflicted",
             Self::ClaimsNotAccepted => "ClaimsNotAccepted",
             Self::ExportNotFound => "ExportNotFound",
@@ -128,7 +123,7 @@ impl Problem {
     /// The `message` of the condition: fixed but for names of the provider's own fields, and with the fix.
     pub fn message(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
-            Self::FieldInvalid { field, must } => return Cow::Owned(format!("{field} must be {must}.")),
+            Self::FieldInvalid(invalid) => return Cow::Owned(format!("{invalid}.")),
             Self::SchemaUnsupported(problem) => {
                 return Cow::Owned(format!(
                     "The APIResourceSchema cannot be enforced: {problem}. Publish a schema without it under a new name \
@@ -214,7 +209,7 @@ impl Problem {
     /// The condition that is false because of this problem.
     pub const fn condition(&self) -> ConditionType {
         match self {
-            Self::FieldInvalid { .. } | Self::Conflicted => ConditionType::Accepted,
+            Self::FieldInvalid(_) | Self::Conflicted => ConditionType::Accepted,
             Self::ClaimsNotAccepted
             | Self::ExportNotFound
             | Self::ResourceNotInExport
@@ -245,14 +240,34 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// What of a schema cannot be enforced: the version and the first fault in it.
-///
-/// The text quotes nothing but the provider's own schema.
+/// A field that is missing or not what its kind allows.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, thiserror::Error)]
+#[error("{field} must be {must}")]
+pub struct FieldInvalid {
+    /// The path of the field, such as `spec.timeoutSeconds`.
+    pub field: &'static str,
+    /// What it must be.
+    pub must: &'static str,
+}
+
+impl From<FieldInvalid> for Problem {
+    fn from(invalid: FieldInvalid) -> Self {
+        Self::FieldInvalid(invalid)
+    }
+}
+
+/// Why a schema cannot be enforced. The text quotes nothing but the provider's own schema.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, thiserror::Error)]
-#[error("version {version}: {fault}")]
-pub struct SchemaProblem {
-    /// The version whose schema it is.
-    pub version: Arc<str>,
-    /// Where in the schema, and what; at most 512 characters.
-    pub fault: Arc<str>,
+pub enum SchemaProblem {
+    /// The APIResourceSchema lacks something that every kind of resource has.
+    #[error("{0}")]
+    Malformed(#[from] FieldInvalid),
+    /// The schema of a version uses what this server cannot enforce, or is no schema.
+    #[error("version {version}: {fault}")]
+    Version {
+        /// The version whose schema it is.
+        version: Arc<str>,
+        /// Where in the schema, and what; at most 512 characters.
+        fault: Arc<str>,
+    },
 }

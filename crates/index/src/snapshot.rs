@@ -1,10 +1,12 @@
 //! The immutable set of all nominations that requests are answered from.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rpds::HashTrieMapSync;
 
+use crate::kinds::Target;
 use crate::problem::Problem;
 use crate::resource::ResourceSchema;
 
@@ -87,13 +89,47 @@ impl<W> Clone for Snapshot<W> {
     }
 }
 
-/// What a problem is a problem of: an EphemeralWebhook, or a resource nominated inline in an APIExport.
+/// What a problem is a problem of.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Subject {
     /// The provider's logical cluster.
     pub cluster: Arc<str>,
-    /// The name of the EphemeralWebhook; for one inline in an APIExport `<resource>.<group>`.
-    pub webhook: Arc<str>,
+    /// What nominates there.
+    pub origin: Origin,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.origin, self.cluster)
+    }
+}
+
+/// What nominates a webhook.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Origin {
+    /// The EphemeralWebhook of this name.
+    Webhook(Arc<str>),
+    /// The resource's own entry in an APIExport (`storage.ephemeral`).
+    Inline(Target),
+}
+
+impl Origin {
+    /// A name for logs and metrics: the EphemeralWebhook's, or that of the resource.
+    pub fn name(&self) -> Arc<str> {
+        match self {
+            Self::Webhook(name) => name.clone(),
+            Self::Inline(target) => target.resource.to_string().into(),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Webhook(name) => write!(f, "EphemeralWebhook {name}"),
+            Self::Inline(target) => write!(f, "APIExport {} with {}", target.export, target.resource),
+        }
+    }
 }
 
 /// An APIExport that has nominations.
@@ -120,7 +156,7 @@ impl<W> Export<W> {
 /// One resource of one APIExport with the webhook that answers it.
 #[derive(Debug)]
 pub struct Nomination<W> {
-    /// The name of the EphemeralWebhook.
+    /// The name of the EphemeralWebhook; of one inline in an APIExport `<resource>.<group>`.
     pub webhook_name: Arc<str>,
     /// The provider's logical cluster.
     pub cluster: Arc<str>,

@@ -1,0 +1,149 @@
+//! What is to be published where.
+
+use std::sync::Arc;
+
+use super::cluster::Cluster;
+use crate::conditions::Finding;
+use crate::event::SliceReading;
+use crate::kinds::{APIExport, APIExportEndpointSlice, ShardSelection};
+use crate::problem::Problem;
+
+/// Who publishes, and under which URL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Publisher {
+    /// The field manager.
+    pub name: Arc<str>,
+    /// The URL under which shards reach this server, without a slash at the end.
+    pub external_url: Arc<str>,
+    /// The shards that are to come here.
+    pub shards: ShardSelection,
+}
+
+impl Publisher {
+    /// The endpoint of an export.
+    pub fn url(&self, cluster: &str, export: &str) -> String {
+        format!("{}/services/ephemeral/{cluster}/{export}", self.external_url)
+    }
+
+    /// Whether a slice holds exactly the entry that this publisher wants there.
+    fn has_published(&self, slice: &APIExportEndpointSlice, url: &str) -> bool {
+        let mut own = slice
+            .endpoints
+            .iter()
+            .filter(|endpoint| endpoint.managers.contains(&self.name));
+        own.next()
+            .is_some_and(|endpoint| &*endpoint.url == url && endpoint.shards.as_ref() == Some(&self.shards))
+            && own.next().is_none()
+    }
+
+    pub(super) fn has_any(&self, slice: &APIExportEndpointSlice) -> bool {
+        slice
+            .endpoints
+            .iter()
+            .any(|endpoint| endpoint.managers.contains(&self.name))
+    }
+
+    /// Whether kcp could not choose between an entry of somebody else's and ours.
+    fn conflicts(&self, slice: &APIExportEndpointSlice) -> bool {
+        slice
+            .endpoints
+            .iter()
+            .any(|endpoint| !endpoint.managers.contains(&self.name) && endpoint.shards.as_ref() == Some(&self.shards))
+    }
+}
+
+/// What is to be done with a slice.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SliceIntent {
+    /// The logical cluster.
+    pub cluster: Arc<str>,
+    /// The name of the slice.
+    pub name: Arc<str>,
+    /// What to do.
+    pub action: SliceAction,
+}
+
+/// What is to be done with a slice.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SliceAction {
+    /// Read it: nothing is known of it, or it was missing or forbidden.
+    Read,
+    /// Nothing; it is as it should be, or must not be touched.
+    Keep,
+    /// Apply this URL as the publisher's only entry.
+    Publish(Arc<str>),
+    /// Apply no entry.
+    Withdraw,
+}
+
+impl<W> Cluster<W> {
+    /// Whether the endpoint of an export is in the slice that is referred to.
+    pub(super) fn slice_finding(&self, export: &APIExport, slice: &Arc<str>, publisher: &Publisher) -> Finding {
+        let name = &export.meta.name;
+        if slice == name {
+            return Finding::Bad(Problem::EndpointSliceIsDefault);
+        }
+        if self.relations.users_of_slice(slice).nth(1).is_some() {
+            return Finding::Bad(Problem::EndpointSliceShared);
+        }
+        match self.slice_reading(slice) {
+            None => Finding::Pending,
+            Some(SliceReading::Missing) => Finding::Bad(Problem::EndpointSliceNotFound),
+            Some(SliceReading::Forbidden) => Finding::Bad(Problem::SliceRightsMissing),
+            Some(SliceReading::Found(slice)) if !is_for(slice, export) => {
+                Finding::Bad(Problem::EndpointSliceOfOtherExport)
+            }
+            Some(SliceReading::Found(slice)) if publisher.conflicts(slice) => Finding::Bad(Problem::EndpointConflict),
+            Some(SliceReading::Found(slice)) => {
+                if publisher.has_published(slice, &publisher.url(self.name(), name)) {
+                    Finding::Good
+                } else {
+                    Finding::Pending
+                }
+            }
+        }
+    }
+
+    pub(super) fn slice_intent(&self, name: &Arc<str>, publisher: &Publisher) -> SliceIntent {
+        SliceIntent {
+            cluster: self.name().clone(),
+            name: name.clone(),
+            action: self.slice_action(name, publisher),
+        }
+    }
+
+    fn slice_action(&self, name: &Arc<str>, publisher: &Publisher) -> SliceAction {
+        let mut exports = self.relations.users_of_slice(name);
+        let export = exports.next();
+        let Some(SliceReading::Found(slice)) = self.slice_reading(name) else {
+            // Of no interest once no export refers to it.
+            return if export.is_none() {
+                SliceAction::Keep
+            } else {
+                SliceAction::Read
+            };
+        };
+        let nominated = |export: &Arc<str>| self.relations.targets_of_export(export).next().is_some();
+        if !export.into_iter().chain(exports).any(nominated) {
+            return if publisher.has_any(slice) {
+                SliceAction::Withdraw
+            } else {
+                SliceAction::Keep
+            };
+        }
+        let export = export.and_then(|export| self.export(export));
+        match export.map(|(_, export)| self.slice_finding(export, name, publisher)) {
+            Some(Finding::Pending) => SliceAction::Publish(publisher.url(self.name(), &slice.export).into()),
+            Some(Finding::Good | Finding::Bad(_)) | None => SliceAction::Keep,
+        }
+    }
+}
+
+/// A slice names its export's workspace by path or by logical cluster, or not at all when it is its own. Where the
+/// path of the workspace is not known, the name decides.
+fn is_for(slice: &APIExportEndpointSlice, export: &APIExport) -> bool {
+    let path = &slice.export_path;
+    let known_path = export.meta.path.as_ref().or(slice.meta.path.as_ref());
+    slice.export == export.meta.name
+        && (path.is_empty() || *path == export.meta.cluster || known_path.is_none_or(|known| known == path))
+}
