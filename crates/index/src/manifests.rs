@@ -15,6 +15,8 @@ pub const DEFAULT_CLUSTER: &str = "provider";
 const MAX_DEPTH: usize = 1024;
 /// How many nodes a document may have; a large schema has some ten thousand.
 const MAX_NODES: usize = 10_000_000;
+/// How many nodes may come from aliases.
+const MAX_REPLAYED: usize = 100_000;
 
 /// Reads the objects of one file. A field that cannot be used is that object's problem; what is no YAML, or no object
 /// of a known kind, is an error for the whole file.
@@ -95,6 +97,11 @@ fn options() -> serde_saphyr::Options {
             max_depth: MAX_DEPTH,
             max_nodes: MAX_NODES,
             max_events: 2 * MAX_NODES,
+            max_documents: MAX_NODES,
+            flow_nesting_limit: MAX_DEPTH,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: MAX_REPLAYED,
         },
         legacy_octal_numbers: true,
     }
@@ -179,14 +186,24 @@ spec: {export: e, group: g.example.org, resource: rs, url: 'https://w.example.or
     }
 
     #[test]
-    fn alias_bombs_and_deep_nesting_are_errors() {
+    fn alias_bombs_are_errors() {
         let mut bomb = String::from("a0: &a0 [x]\n");
         for level in 1..12 {
             let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
             bomb += &format!("a{level}: &a{level} [{aliases}]\n");
         }
         assert!(parse(&bomb).is_err());
-        let deep = "[".repeat(100_000);
-        assert!(parse(&deep).is_err());
+    }
+
+    #[test]
+    fn nesting_is_limited() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let message = |levels| parse(&nested(levels)).unwrap_err().to_string();
+        assert!(
+            message(MAX_DEPTH / 2).contains("unknown kind"),
+            "{}",
+            message(MAX_DEPTH / 2)
+        );
+        assert!(!message(100_000).contains("unknown kind"), "{}", message(100_000));
     }
 }

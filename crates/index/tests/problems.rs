@@ -1,0 +1,438 @@
+//! Every way to get a nomination wrong has its reason, on the right condition, and harms no other nomination.
+
+mod common;
+
+use common::*;
+use ephemeral_index::kinds::Kind;
+use ephemeral_index::{Calls, ConditionType, Event, Problem, SliceReading, Source};
+use serde_json::{Value, json};
+
+const OWN_URL: &str = "https://vw.example.org:6443/services/ephemeral/c/e";
+
+/// A world in which `w` nominates `things` and all is well, after some objects were changed first.
+fn world(change: impl Fn(&mut Value)) -> World {
+    let mut world = World::complete();
+    let endpoints = json!([{"url": OWN_URL, "shards": {"matchAll": true}}]);
+    let mut objects = json!({
+        "schema": schema("c", "v1", "things"),
+        "export": export("c", "e", &["things", "others"]),
+        "webhook": webhook("c", "w", "things"),
+        "slice": owned(slice("c", "e", &endpoints), "kcp-ephemeral"),
+    });
+    change(&mut objects);
+    world.apply([
+        apply(&shard("a"), objects["schema"].take()),
+        apply(&shard("a"), objects["export"].take()),
+        apply(&shard("a"), objects["webhook"].take()),
+        slice_found(objects["slice"].take()),
+        // A nomination that must stay well.
+        apply(&shard("a"), schema("c", "v1", "others")),
+        apply(&shard("a"), webhook("c", "other", "others")),
+    ]);
+    world
+}
+
+fn is_well(world: &World, name: &str) {
+    assert_eq!(world.condition(name, "Ready"), ("True", "Ready".into()), "{name}");
+}
+
+#[test]
+fn all_is_well() {
+    let mut world = world(|_| {});
+    is_well(&world, "w");
+    is_well(&world, "other");
+    let status = world.status("c", "w");
+    assert_eq!(status.endpoint.as_deref(), Some(OWN_URL));
+    assert_eq!(status.observed_generation, 1);
+    let snapshot = world.snapshot();
+    assert_eq!(snapshot.problems().count(), 0);
+    assert_eq!(
+        find(&snapshot, "c", "things").state.as_ref().unwrap().handle.url,
+        "https://w.example.org/"
+    );
+}
+
+/// What is wrong with the webhook itself: it stays known, cannot be used, and says why.
+#[test]
+fn a_webhook_that_cannot_be_used() {
+    for (field, value, condition, reason) in [
+        ("timeoutSeconds", json!(0), "Accepted", "FieldInvalid"),
+        ("timeoutSeconds", json!(31), "Accepted", "FieldInvalid"),
+        ("timeoutSeconds", json!("10"), "Accepted", "FieldInvalid"),
+        ("failurePolicy", json!("Retry"), "Accepted", "FieldInvalid"),
+        ("specOwnership", json!("Nobody"), "Accepted", "FieldInvalid"),
+        ("maxInFlight", json!(0), "Accepted", "FieldInvalid"),
+        ("reviewVersions", json!(["apis.kcp.io/v2"]), "Accepted", "FieldInvalid"),
+        ("url", json!(["https://a"]), "Accepted", "FieldInvalid"),
+        ("caBundle", json!(7), "Accepted", "FieldInvalid"),
+        ("url", json!(""), "EphemeralEndpointsValid", "URLInvalid"),
+        (
+            "url",
+            json!("http://w.example.org"),
+            "EphemeralEndpointsValid",
+            "URLInvalid",
+        ),
+        (
+            "url",
+            json!("https://127.0.0.1"),
+            "EphemeralEndpointsValid",
+            "URLRefused",
+        ),
+        (
+            "caBundle",
+            json!("hollow"),
+            "EphemeralEndpointsValid",
+            "CABundleInvalid",
+        ),
+    ] {
+        let mut world = world(|objects| objects["webhook"]["spec"][field] = value.clone());
+        assert_eq!(
+            world.condition("w", condition),
+            ("False", reason.into()),
+            "{field}: {value}"
+        );
+        assert_eq!(
+            world.condition("w", "Ready"),
+            ("False", reason.into()),
+            "{field}: {value}"
+        );
+        is_well(&world, "other");
+        let snapshot = world.snapshot();
+        let problem = find(&snapshot, "c", "things").state.as_ref().unwrap_err();
+        assert_eq!(problem.reason(), reason);
+    }
+}
+
+/// Without these there is no resource that could be nominated.
+#[test]
+fn a_webhook_without_a_target() {
+    for field in ["export", "group", "resource"] {
+        for value in [Value::Null, json!(""), json!(1)] {
+            let mut world = world(|objects| objects["webhook"]["spec"][field] = value.clone());
+            assert_eq!(world.condition("w", "Accepted"), ("False", "FieldInvalid".into()));
+            assert_eq!(world.snapshot().len(), 1, "only the other one");
+            is_well(&world, "other");
+        }
+    }
+}
+
+#[test]
+fn an_expired_bundle_is_found_when_endpoints_are_judged_anew() {
+    let mut world = world(|objects| objects["webhook"]["spec"]["caBundle"] = json!("expiring"));
+    is_well(&world, "w");
+    world.factory.clock_is_past_expiry.set(true);
+    let mut changed = webhook("c", "w", "things");
+    changed["spec"]["caBundle"] = json!("expiring");
+    changed["spec"]["maxInFlight"] = json!(5);
+    world.apply([apply(&shard("a"), changed)]);
+    assert_eq!(
+        world.condition("w", "EphemeralEndpointsValid"),
+        ("False", "CABundleExpired".into())
+    );
+    world.factory.clock_is_past_expiry.set(false);
+    world.apply([Event::RetryEndpoints]);
+    is_well(&world, "w");
+}
+
+/// What cannot be resolved, or only in part.
+#[test]
+fn a_resource_that_cannot_be_resolved() {
+    let unsupported = |objects: &mut Value| objects["schema"]["spec"]["versions"][0]["schema"] = json!("none");
+    let entry = |objects: &mut Value, field: &str, value: Value| {
+        objects["export"]["spec"]["resources"][0][field] = value;
+    };
+    let rows: [(&str, &dyn Fn(&mut Value)); 6] = [
+        ("ExportNotFound", &|objects| {
+            objects["webhook"]["spec"]["export"] = json!("x")
+        }),
+        ("ResourceNotInExport", &|objects| {
+            objects["webhook"]["spec"]["resource"] = json!("x")
+        }),
+        ("SchemaNotFound", &|objects| {
+            entry(objects, "schema", json!("v2.things.g.io"))
+        }),
+        ("SchemaOfOtherResource", &|objects| {
+            entry(objects, "schema", json!("v1.others.g.io"))
+        }),
+        ("SchemaUnsupported", &unsupported),
+        ("SchemaUnsupported", &|objects| {
+            objects["schema"]["spec"]["versions"] = json!([])
+        }),
+    ];
+    for (reason, change) in rows {
+        let mut world = world(change);
+        assert_eq!(world.condition("w", "ResourceResolved"), ("False", reason.into()));
+        assert_eq!(world.condition("w", "Ready"), ("False", reason.into()));
+        is_well(&world, "other");
+        let snapshot = world.snapshot();
+        assert_eq!(snapshot.len(), 2);
+        assert_eq!(
+            snapshot
+                .problems()
+                .map(|(_, problem)| problem.reason())
+                .collect::<Vec<_>>(),
+            [reason]
+        );
+    }
+}
+
+#[test]
+fn a_version_that_cannot_be_enforced_is_refused_alone() {
+    let mut world = world(|objects| {
+        let versions = &mut objects["schema"]["spec"]["versions"];
+        let broken = json!({"name": "v2", "served": true, "storage": false, "schema": null});
+        versions.as_array_mut().unwrap().push(broken);
+    });
+    assert_eq!(
+        world.condition("w", "ResourceResolved"),
+        ("False", "SchemaUnsupported".into())
+    );
+    let snapshot = world.snapshot();
+    let schema = find(&snapshot, "c", "things").schema.as_ref().unwrap();
+    assert!(schema.version("v1").unwrap().schema.is_ok());
+    assert!(schema.version("v2").unwrap().schema.is_err());
+    let (_, problem) = snapshot.problems().next().unwrap();
+    assert!(problem.message().contains("version v2"), "{problem}");
+}
+
+#[test]
+fn claims_that_are_not_accepted_explain_why_nothing_is_found() {
+    let mut world = World::complete();
+    world.apply([apply(&shard("a"), webhook("c", "w", "things"))]);
+    assert_eq!(
+        world.condition("w", "ResourceResolved"),
+        ("False", "ExportNotFound".into())
+    );
+    let claims = |accepted| Event::Claims {
+        cluster: "c".into(),
+        accepted,
+    };
+    world.apply([claims(false)]);
+    assert_eq!(
+        world.condition("w", "ResourceResolved"),
+        ("False", "ClaimsNotAccepted".into())
+    );
+    world.apply([claims(true)]);
+    assert_eq!(
+        world.condition("w", "ResourceResolved"),
+        ("False", "ExportNotFound".into())
+    );
+}
+
+/// What is wrong with publishing never stops a call.
+#[test]
+fn an_endpoint_that_cannot_be_published() {
+    let storage = |objects: &mut Value, storage: Value| objects["export"]["spec"]["resources"][0]["storage"] = storage;
+    let reference = |kind: &str, name: &str| json!({"virtual": {"reference": {"apiGroup": "apis.kcp.io", "kind": kind, "name": name}}});
+    let foreign = json!([{"url": "https://other.example.org", "shards": {"matchAll": true}}]);
+    let rows: [(&str, &dyn Fn(&mut Value)); 6] = [
+        ("StorageNotVirtual", &|objects| storage(objects, json!({"crd": {}}))),
+        ("StorageNotVirtual", &|objects| storage(objects, Value::Null)),
+        ("ReferenceNotEndpointSlice", &|objects| {
+            storage(objects, reference("Bucket", "e.ephemeral"))
+        }),
+        ("EndpointSliceIsDefault", &|objects| {
+            storage(objects, reference("APIExportEndpointSlice", "e"));
+        }),
+        ("EndpointSliceOfOtherExport", &|objects| {
+            objects["slice"]["spec"]["export"]["name"] = json!("other")
+        }),
+        ("EndpointConflict", &|objects| {
+            objects["slice"] = slice("c", "e", &foreign)
+        }),
+    ];
+    for (reason, change) in rows {
+        let mut world = world(change);
+        assert_eq!(world.condition("w", "EndpointPublished"), ("False", reason.into()));
+        assert_eq!(world.condition("w", "Ready"), ("False", reason.into()));
+        let snapshot = world.snapshot();
+        assert!(find(&snapshot, "c", "things").state.is_ok(), "{reason}");
+    }
+    let readings = [
+        (SliceReading::Missing, "EndpointSliceNotFound"),
+        (SliceReading::Forbidden, "SliceRightsMissing"),
+    ];
+    for (reading, reason) in readings {
+        let mut world = world(|_| {});
+        world.apply([Event::Slice {
+            cluster: "c".into(),
+            name: "e.ephemeral".into(),
+            reading,
+        }]);
+        assert_eq!(world.condition("w", "EndpointPublished"), ("False", reason.into()));
+    }
+}
+
+#[test]
+fn a_slice_of_two_exports_is_shared_until_one_lets_go() {
+    let mut world = world(|_| {});
+    let mut second = export("c", "e2", &["more"]);
+    second["spec"]["resources"][0]["storage"]["virtual"]["reference"]["name"] = json!("e.ephemeral");
+    world.apply([apply(&shard("a"), second)]);
+    assert_eq!(
+        world.condition("w", "EndpointPublished"),
+        ("False", "EndpointSliceShared".into())
+    );
+    world.apply([delete(&shard("a"), Kind::APIExport, "c", "e2")]);
+    is_well(&world, "w");
+}
+
+#[test]
+fn a_slice_names_the_workspace_of_its_export_by_path_or_logical_cluster() {
+    for (path, known, well) in [
+        ("", None, true),
+        ("c", None, true),
+        ("root:provider", None, true),
+        ("root:provider", Some("root:provider"), true),
+        ("root:other", Some("root:provider"), false),
+    ] {
+        let world = world(|objects| {
+            objects["slice"]["spec"]["export"]["path"] = json!(path);
+            objects["export"]["metadata"]["annotations"]["kcp.io/path"] = json!(known);
+        });
+        let expected = if well { "True" } else { "False" };
+        assert_eq!(
+            world.condition("w", "EndpointPublished").0,
+            expected,
+            "{path} {known:?}"
+        );
+    }
+}
+
+#[test]
+fn failing_calls_are_told_and_change_nothing_else() {
+    for (calls, reason) in [
+        (Calls::Failing, "CallsFailing"),
+        (Calls::ClientCertificateNotRequested, "ClientCertificateNotRequested"),
+    ] {
+        let mut world = world(|_| {});
+        let observed = |calls| Event::Calls {
+            cluster: "c".into(),
+            webhook: "w".into(),
+            calls,
+        };
+        world.apply([observed(calls)]);
+        assert_eq!(world.condition("w", "CallsSucceeding"), ("False", reason.into()));
+        is_well(&world, "w");
+        assert!(find(&world.snapshot(), "c", "things").state.is_ok());
+        world.apply([observed(Calls::Succeeding)]);
+        assert_eq!(world.condition("w", "CallsSucceeding").0, "True");
+    }
+}
+
+#[test]
+fn the_older_nomination_counts_then_the_first_by_name() {
+    let mut world = world(|_| {});
+    let mut younger = webhook("c", "a-younger", "things");
+    younger["metadata"]["creationTimestamp"] = json!("2026-02-01T00:00:00Z");
+    let same_age = webhook("c", "z", "things");
+    world.apply([apply(&shard("a"), younger), apply(&shard("a"), same_age)]);
+    for name in ["a-younger", "z"] {
+        assert_eq!(world.condition(name, "Accepted"), ("False", "Conflicted".into()));
+    }
+    is_well(&world, "w");
+
+    world.apply([delete(&shard("a"), Kind::EphemeralWebhook, "c", "w")]);
+    assert_eq!(&*find(&world.snapshot(), "c", "things").webhook_name, "z");
+    is_well(&world, "z");
+    world.apply([delete(&shard("a"), Kind::EphemeralWebhook, "c", "z")]);
+    is_well(&world, "a-younger");
+    assert_eq!(world.snapshot().problems().count(), 0);
+}
+
+/// The targets are such that the new one is judged before the old one is left, and the other way round.
+#[test]
+fn a_webhook_that_is_made_anew_for_another_resource_counts_there() {
+    for (before, after) in [("things", "others"), ("others", "things")] {
+        let mut world = World::complete();
+        let a = shard("a");
+        world.apply([
+            apply(&a, export("c", "e", &["things", "others"])),
+            apply(&a, schema("c", "v1", "things")),
+            apply(&a, schema("c", "v1", "others")),
+            apply(&a, webhook("c", "w", before)),
+        ]);
+        let mut anew = webhook("c", "w", after);
+        anew["metadata"]["uid"] = json!("another");
+        let snapshot = world.apply([apply(&a, anew)]).snapshot;
+        assert_eq!(snapshot.len(), 1);
+        assert!(find(&snapshot, "c", after).state.is_ok());
+        assert_eq!(world.condition("w", "Accepted").0, "True");
+    }
+}
+
+/// Nothing is published from a directory, so nothing about publishing is asked of it; it wins over kcp.
+#[test]
+fn manifests_need_no_slice_and_win() {
+    let mut world = world(|_| {});
+    let mut inline = export("c", "e", &["things"]);
+    inline["spec"]["resources"][0]["storage"] = json!({"ephemeral": {"url": "https://inline.example.org/"}});
+    let snapshot = world.apply([apply(&Source::Manifests, inline)]).snapshot;
+    let nomination = find(&snapshot, "c", "things");
+    assert_eq!(
+        nomination.state.as_ref().unwrap().handle.url,
+        "https://inline.example.org/"
+    );
+    assert_eq!(&*nomination.webhook_name, "things.g.io");
+    assert_eq!(world.condition("w", "Accepted"), ("False", "Conflicted".into()));
+    // The operator's export does not list it.
+    assert_eq!(
+        world.condition("other", "ResourceResolved"),
+        ("False", "ResourceNotInExport".into())
+    );
+
+    world.apply([delete(&Source::Manifests, Kind::APIExport, "c", "e")]);
+    is_well(&world, "w");
+    is_well(&world, "other");
+}
+
+#[test]
+fn manifests_alone_are_enough() {
+    let mut world = World::with_publisher(None);
+    let mut events = nomination(&Source::Manifests, "c");
+    if let Event::Apply(_, object) = &mut events[1] {
+        let mut crd = export("c", "e", &["things"]);
+        crd["spec"]["resources"][0]["storage"] = json!({"crd": {}});
+        *object = common::object(crd);
+    }
+    events.push(Event::Sources([Source::Manifests].into()));
+    events.push(Event::Complete(Source::Manifests));
+    let update = world.apply(events);
+    assert!(update.snapshot.is_complete());
+    assert!(find(&update.snapshot, "c", "things").state.is_ok());
+    assert_eq!(update.snapshot.problems().count(), 0);
+    assert_eq!(
+        (update.statuses.len(), update.slices.len()),
+        (0, 0),
+        "nothing is written"
+    );
+}
+
+#[test]
+fn reasons_are_of_the_condition_they_are_on_and_name_a_fix() {
+    let problems = [
+        Problem::Conflicted,
+        Problem::EndpointConflict,
+        Problem::UrlRefused,
+        Problem::CallsFailing,
+    ];
+    let conditions = problems.map(|problem| problem.condition());
+    assert_eq!(
+        conditions,
+        [
+            ConditionType::Accepted,
+            ConditionType::EndpointPublished,
+            ConditionType::EphemeralEndpointsValid,
+            ConditionType::CallsSucceeding
+        ]
+    );
+    // metav1.Condition: reasons are CamelCase, messages at most 32768 characters.
+    for problem in [
+        Problem::UrlInvalid,
+        Problem::CaBundleExpired,
+        Problem::SliceRightsMissing,
+    ] {
+        assert!(problem.reason().chars().all(|c| c.is_ascii_alphanumeric()));
+        assert!(problem.message().ends_with('.'));
+    }
+}
