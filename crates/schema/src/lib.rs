@@ -1,7 +1,26 @@
 //! Kubernetes structural schemas: parse, prune, default and validate objects as the API server does.
 
+mod default;
+mod embedded;
+pub mod field;
+mod format;
+mod go;
 pub mod json;
+pub mod meta;
+mod node;
+mod problem;
+mod prune;
+mod regexp;
+mod schema;
 mod serde_impls;
+mod size;
+mod validate;
 pub mod value;
+pub mod yaml;
 
+pub use default::DefaultsTooLarge;
+pub use problem::{Problem, Reason};
+pub use regexp::Error as PatternError;
+pub use schema::{CoerceError, Schema};
+pub use validate::ValidateOptions;
 pub use value::{List, Map, Value};

@@ -178,9 +178,9 @@ impl Error {
     /// A string longer than `max`; Kubernetes says bytes, whatever was counted.
     pub fn too_long(field: &Path<'_>, max: i64) -> Self {
         let detail = match max {
-            i64::MIN..0 => "value is too long".to_owned(),
             1 => "may not be more than 1 byte".to_owned(),
-            _ => format!("may not be more than {max} bytes"),
+            max if max < 0 => "value is too long".to_owned(),
+            max => format!("may not be more than {max} bytes"),
         };
         Self::new(ErrorKind::TooLong, field, "<value omitted>", detail)
     }
@@ -188,9 +188,9 @@ impl Error {
     /// A list or map with more than `max` entries.
     pub fn too_many(field: &Path<'_>, actual: i64, max: i64) -> Self {
         let detail = match max {
-            i64::MIN..0 => "has too many items".to_owned(),
             1 => "must have at most 1 item".to_owned(),
-            _ => format!("must have at most {max} items"),
+            max if max < 0 => "has too many items".to_owned(),
+            max => format!("must have at most {max} items"),
         };
         Self::new(ErrorKind::TooMany, field, actual, detail)
     }

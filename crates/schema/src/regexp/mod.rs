@@ -13,7 +13,6 @@ use std::ops::Range;
 use regex_automata::meta::{Config, Regex};
 use regex_automata::util::syntax;
 
-pub(crate) use translate::SyntaxError;
 use translate::translate;
 
 /// Memory that one compiled pattern may take, bytes. `\pL{1,253}` takes 8 MB.

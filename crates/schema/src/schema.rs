@@ -1,0 +1,182 @@
+//! A schema, and what it does to objects.
+
+use std::sync::Arc;
+
+use crate::default::{self, DefaultsTooLarge};
+use crate::embedded;
+use crate::field::{self, Path};
+use crate::meta::{self, TypeError};
+use crate::node::{self, Node};
+use crate::problem::{Problem, Reason};
+use crate::prune;
+use crate::validate::{self, ValidateOptions};
+use crate::value::{Map, Value};
+
+/// How problems name the document.
+const DOCUMENT: &str = "openAPIV3Schema";
+
+/// A structural schema, compiled once for any number of objects. Copies share it.
+///
+/// ```
+/// use structural_schema::{Map, Schema, ValidateOptions, Value, json};
+///
+/// let document = json::decode(br#"{
+///     "type": "object",
+///     "properties": {"spec": {"type": "object", "properties": {
+///         "size": {"type": "integer", "minimum": 1, "default": 3}
+///     }}}
+/// }"#)?.into_value();
+/// let schema = Schema::compile(&document)?;
+///
+/// let mut object = json::decode(br#"{"spec": {"color": "red"}}"#)?.into_value();
+/// let object = object.as_object_mut().ok_or("not an object")?;
+/// assert_eq!(schema.prune(object), ["spec.color"]);
+/// schema.apply_defaults(object)?;
+/// assert_eq!(object.get("spec").and_then(|spec| spec.get("size")), Some(&Value::Int(3)));
+/// assert!(schema.validate(object, ValidateOptions::default()).is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Schema {
+    compiled: Arc<Compiled>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    document: Value,
+    root: Node,
+}
+
+/// Metadata, of the object or of a resource within it, is of the wrong type.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CoerceError {
+    /// The object's own.
+    #[error(transparent)]
+    Metadata(#[from] TypeError),
+    /// That of an embedded resource.
+    #[error(transparent)]
+    Embedded(Box<field::Error>),
+}
+
+impl Schema {
+    /// Compiles an `openAPIV3Schema`. The problems are all that Kubernetes would name when it is asked to serve the
+    /// schema, and what this crate's limits do not allow.
+    pub fn compile(document: &Value) -> Result<Self, Vec<Problem>> {
+        let root_path = Path::root();
+        let path = root_path.child(DOCUMENT);
+        let Some(fields) = document.as_object() else {
+            return Err(vec![Problem::new(&path, Reason::WrongType { expected: "a schema" })]);
+        };
+        let mut root = node::parse(fields, &path)?;
+        let mut problems = Vec::new();
+        prepare_defaults(&mut root, &path, &mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let compiled = Compiled {
+            document: document.clone(),
+            root,
+        };
+        Ok(Self {
+            compiled: Arc::new(compiled),
+        })
+    }
+
+    /// The document that the schema was compiled from.
+    pub fn document(&self) -> &Value {
+        &self.compiled.document
+    }
+
+    /// Makes of a decoded object what Kubernetes' decoder makes of it: metadata is read as `ObjectMeta`, there and in
+    /// embedded resources, unknown fields are removed, and so is `null` from fields that may not hold it.
+    ///
+    /// Returns the paths of the unknown fields: those of the metadata, those that the schema does not know, sorted, and
+    /// those of embedded resources' metadata, sorted.
+    pub fn coerce(&self, object: &mut Map) -> Result<Vec<String>, CoerceError> {
+        let root = &self.compiled.root;
+        let mut unknown = meta::coerce(object)?;
+        let metadata = object.get("metadata").cloned();
+        unknown.extend(prune::prune(root, object));
+        default::drop_nulls(root, object);
+        unknown.extend(embedded::coerce(root, object).map_err(|error| CoerceError::Embedded(Box::new(error)))?);
+        // Whatever the schema says about metadata, nothing of it is lost.
+        if let Some(metadata) = metadata {
+            object.insert("metadata", metadata);
+        }
+        Ok(unknown)
+    }
+
+    /// Removes the fields that the schema does not know and returns their paths, sorted. `apiVersion`, `kind` and
+    /// `metadata` stay whatever they hold.
+    pub fn prune(&self, object: &mut Map) -> Vec<String> {
+        prune::prune(&self.compiled.root, object)
+    }
+
+    /// Fills in defaults; fields that hold `null`, may not, and have no default are removed.
+    pub fn apply_defaults(&self, object: &mut Map) -> Result<(), DefaultsTooLarge> {
+        let root = &self.compiled.root;
+        default::drop_nulls(root, object);
+        default::apply_defaults(root, object)
+    }
+
+    /// Validates an object that was pruned and defaulted. The errors are in the order in which Kubernetes tells them;
+    /// where Go takes fields in any order, here they are sorted.
+    pub fn validate(&self, object: &Map, options: ValidateOptions) -> Vec<field::Error> {
+        let mut errors = Vec::new();
+        self.validate_after(object, options, &mut errors);
+        errors
+    }
+
+    /// Validates an object of which `errors` tells what is wrong with its metadata: like other errors these keep rules
+    /// from being evaluated.
+    pub fn validate_after(&self, object: &Map, options: ValidateOptions, errors: &mut Vec<field::Error>) {
+        let root = &self.compiled.root;
+        let path = Path::root();
+        validate::validate_object(root, object, options, errors);
+        validate::validate_embedded(root, object, &path, errors);
+        validate::validate_keyed_lists(root, object, &path, errors);
+    }
+}
+
+/// Prunes the defaults of a schema as objects are pruned, and checks that they satisfy it (`PruneDefaults`,
+/// `ValidateDefaults`).
+fn prepare_defaults(node: &mut Node, path: &Path<'_>, problems: &mut Vec<Problem>) {
+    if !node.within.defaults {
+        return;
+    }
+    crate::value::deeper(|| {
+        let properties_path = path.child("properties");
+        for (name, property) in &mut node.properties {
+            prepare_defaults(property, &properties_path.key(name), problems);
+        }
+        if let Some(items) = &mut node.items {
+            prepare_defaults(items, &path.child("items"), problems);
+        }
+        if let node::Additional::Schema(additional) = &mut node.additional {
+            prepare_defaults(additional, &path.child("additionalProperties"), problems);
+        }
+        if let Some(mut default) = node.default.take() {
+            let path = path.child("default");
+            let errors = prepare_default(node, &mut default);
+            if !errors.is_empty() {
+                problems.push(Problem::new(&path, Reason::InvalidDefault(errors)));
+            }
+            node.default = Some(default);
+        }
+    });
+}
+
+fn prepare_default(node: &Node, default: &mut Value) -> Vec<field::Error> {
+    let path = Path::root();
+    prune::prune_value(node, default);
+    if let Err(error) = embedded::coerce_value(node, default, &path) {
+        return vec![error];
+    }
+    let mut errors = Vec::new();
+    validate::validate_schema(node, default, &path, ValidateOptions::default(), &mut errors);
+    if let Value::Object(map) = default {
+        validate::validate_embedded(node, map, &path, &mut errors);
+    }
+    errors
+}

@@ -1,0 +1,3 @@
+//! Helpers that several tests use.
+
+pub mod create;
