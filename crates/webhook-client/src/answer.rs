@@ -1,0 +1,77 @@
+//! The body of an answer, whole or not at all.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use crate::MAX_ANSWER;
+use crate::endpoint::http_error;
+use crate::error::CallError;
+
+/// Reads a body of at most [`MAX_ANSWER`] bytes. What is announced to be larger is not read at all.
+pub(crate) async fn read(mut body: Incoming) -> Result<Bytes, CallError> {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > MAX_ANSWER {
+        return Err(CallError::TooLarge);
+    }
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(http_error)?.into_data() else {
+            continue;
+        };
+        if first.len() + all.len() + data.len() > MAX_ANSWER {
+            return Err(CallError::TooLarge);
+        }
+        if first.is_empty() && all.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            // More than one piece: from here on it is copied, so that many small ones do not each keep a buffer.
+            all.reserve(announced.max(2 * (first.len() + data.len())));
+            all.extend_from_slice(&std::mem::take(&mut first));
+        }
+        all.extend_from_slice(&data);
+    }
+    Ok(if all.is_empty() { first } else { all.freeze() })
+}
+
+/// How long the webhook promises to keep the connection open: `Keep-Alive: timeout=<seconds>`, which Node.js and
+/// others send.
+pub(crate) fn keep_alive(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get("keep-alive")?.to_str().ok()?;
+    let mut parameters = value
+        .split(',')
+        .filter_map(|parameter| parameter.trim().split_once('='));
+    let (_, seconds) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("timeout"))?;
+    seconds.trim().parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_promise_of_keep_alive_is_read() {
+        for (value, promised) in [
+            ("timeout=5", Some(5)),
+            ("timeout=5, max=100", Some(5)),
+            ("max=100 , Timeout = 7", Some(7)),
+            ("max=100", None),
+            ("timeout=-1", None),
+            ("timeout", None),
+            ("", None),
+        ] {
+            let headers = HeaderMap::from_iter([(
+                http::header::HeaderName::from_static("keep-alive"),
+                value.parse().unwrap(),
+            )]);
+            assert_eq!(keep_alive(&headers), promised.map(Duration::from_secs), "{value}");
+        }
+    }
+}
