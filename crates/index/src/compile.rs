@@ -1,19 +1,15 @@
-//! From APIResourceSchemas to compiled resources: each schema once, and equal ones shared.
+//! From an APIResourceSchema to the compiled resource: each schema once, and equal ones shared.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, Weak};
 
-use structural_schema::Value;
+use structural_schema::{Schema, Value};
 
+use crate::deprecation;
 use crate::kinds::{APIResourceSchema, SchemaSpec, SchemaVersion};
 use crate::problem::SchemaProblem;
 use crate::resource::{ResourceSchema, Version};
-
-/// A compiled schema.
-#[derive(Debug)]
-pub struct Schema;
 
 /// The longest text about a fault, characters: it goes into a condition.
 const MAX_FAULT: usize = 512;
@@ -89,7 +85,7 @@ impl Compiler {
             name: version.name.clone(),
             served: version.served,
             storage: version.storage,
-            deprecation: version.deprecated.then(|| deprecation(spec, version)),
+            deprecation: version.deprecated.then(|| deprecation::warning(spec, version)),
             schema,
             document: version.document.clone(),
             printer_columns: version.printer_columns.iter().cloned().collect(),
@@ -163,68 +159,10 @@ impl Compiler {
     }
 }
 
+/// The first fault is enough: a condition has room for one, and mending it shows the next.
 fn compile_document(document: &Value) -> Result<Arc<Schema>, Arc<str>> {
-    if document.as_object().is_none() {
-        return Err("schema must be an object".into());
-    }
-    Ok(Arc::new(Schema))
-}
-
-/// The text of the Warning header, as `defaultDeprecationWarning` of apiextensions-apiserver words it.
-fn deprecation(spec: &SchemaSpec, version: &SchemaVersion) -> Arc<str> {
-    if let Some(warning) = &version.deprecation_warning {
-        return warning.clone();
-    }
-    let SchemaSpec { group, names, .. } = spec;
-    let kind = &names.kind;
-    let better = spec
-        .versions
-        .iter()
-        .filter(|other| other.served && !other.deprecated && compare_versions(&version.name, &other.name).is_lt())
-        .max_by(|a, b| compare_versions(&a.name, &b.name));
-    let deprecated = format!("{group}/{} {kind} is deprecated", version.name);
-    match better {
-        Some(better) => format!("{deprecated}; use {group}/{} {kind}", better.name).into(),
-        None => deprecated.into(),
-    }
-}
-
-/// Orders versions as apimachinery's `CompareKubeAwareVersionStrings`: GA over beta over alpha, then by number; any
-/// other name below these, and among themselves the reverse of text order.
-fn compare_versions(a: &str, b: &str) -> Ordering {
-    match (parse_version(a), parse_version(b)) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        (Some(_), None) => Ordering::Greater,
-        (None, Some(_)) => Ordering::Less,
-        (None, None) => b.cmp(a),
-    }
-}
-
-/// Stability (0 alpha, 1 beta, 2 GA), major and minor number.
-fn parse_version(version: &str) -> Option<(u8, u64, u64)> {
-    let number = |digits: &str| -> Option<u64> {
-        // Go's Atoi ends where int does.
-        let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        all_digits
-            .then(|| digits.parse().ok())
-            .flatten()
-            .filter(|n| i64::try_from(*n).is_ok())
-    };
-    let rest = version.strip_prefix('v')?;
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    let (major, rest) = rest.split_at(digits);
-    let major = number(major)?;
-    if rest.is_empty() {
-        return Some((2, major, 0));
-    }
-    let (stability, minor) = match rest.strip_prefix("alpha") {
-        Some(minor) => (0, minor),
-        None => (1, rest.strip_prefix("beta")?),
-    };
-    Some((stability, major, number(minor)?))
-}
-
-#[expect(dead_code, reason = "used once schemas are compiled")]
-fn shorten(text: &str) -> Arc<str> {
-    text.chars().take(MAX_FAULT).collect::<String>().into()
+    Schema::compile(document).map(Arc::new).map_err(|problems| {
+        let fault = problems.first().map(ToString::to_string).unwrap_or_default();
+        fault.chars().take(MAX_FAULT).collect::<String>().into()
+    })
 }

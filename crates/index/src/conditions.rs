@@ -93,18 +93,14 @@ impl Finding {
             Self::Good | Self::Pending => None,
         }
     }
-
-    fn from_result<T>(result: &Result<T, Problem>) -> Self {
-        match result {
-            Ok(_) => Self::Good,
-            Err(problem) => Self::Bad(problem.clone()),
-        }
-    }
 }
 
 impl<T> From<&Result<T, Problem>> for Finding {
     fn from(result: &Result<T, Problem>) -> Self {
-        Self::from_result(result)
+        match result {
+            Ok(_) => Self::Good,
+            Err(problem) => Self::Bad(problem.clone()),
+        }
     }
 }
 

@@ -55,7 +55,7 @@ pub enum Event {
     /// is away. Says nothing about objects.
     Sources(BTreeSet<Source>),
     /// A source has this object now.
-    Apply(Source, Object),
+    Apply(Source, Box<Object>),
     /// A source does not have this object any longer.
     Delete(Source, ObjectRef),
     /// A source was listed anew: of this kind it has these objects and no others.

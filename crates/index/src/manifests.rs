@@ -114,6 +114,8 @@ fn first_line(error: &serde_saphyr::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     const WEBHOOK: &str = "apiVersion: ephemeral.contrib.kcp.io/v1alpha1
@@ -190,7 +192,7 @@ spec: {export: e, group: g.example.org, resource: rs, url: 'https://w.example.or
         let mut bomb = String::from("a0: &a0 [x]\n");
         for level in 1..12 {
             let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
-            bomb += &format!("a{level}: &a{level} [{aliases}]\n");
+            writeln!(bomb, "a{level}: &a{level} [{aliases}]").unwrap();
         }
         assert!(parse(&bomb).is_err());
     }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use structural_schema::Value;
+use structural_schema::{Schema, Value};
 
-pub use crate::compile::Schema;
 use crate::problem::SchemaProblem;
 
 /// An APIResourceSchema, parsed and compiled.
@@ -38,7 +37,7 @@ impl ResourceSchema {
     }
 }
 
-/// The names of a resource, as a CustomResourceDefinition has them; none is empty.
+/// The names of a resource, as a `CustomResourceDefinition` has them; none is empty.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ResourceNames {
     /// The resource in paths.

@@ -33,7 +33,7 @@ impl Draft {
         let bit = |n: u8| self.state & (1 << n) != 0;
         let mut value = match self.kind {
             Kind::APIExport => {
-                let mut export = export(cluster, ["e", "f"][self.name], &RESOURCES[..1 + usize::from(bit(0))]);
+                let mut export = export(cluster, ["e", "f"][self.name], &RESOURCES[..=usize::from(bit(0))]);
                 let entry = &mut export["spec"]["resources"][0];
                 if bit(1) {
                     entry["storage"] = json!({"ephemeral": {"url": "https://inline.example.org/"}});
@@ -118,7 +118,7 @@ fn play(source: &Source, step: &Step, held: &mut Held) -> Event {
         Step::Apply(draft) => {
             let object = draft.object();
             held.insert((source.clone(), ObjectRef::from(&object)), object.clone());
-            Event::Apply(source.clone(), object)
+            Event::Apply(source.clone(), Box::new(object))
         }
         Step::Delete(draft) => {
             let object = ObjectRef::from(&draft.object());
@@ -184,7 +184,7 @@ proptest! {
         }
 
         let mut fresh = World::new();
-        fresh.apply(held.into_iter().rev().map(|((source, _), object)| Event::Apply(source, object)));
+        fresh.apply(held.into_iter().rev().map(|((source, _), object)| Event::Apply(source, Box::new(object))));
         fresh.apply(all_read());
 
         prop_assert_eq!(state(&mut changing), state(&mut fresh));

@@ -137,30 +137,17 @@ fn an_expired_bundle_is_found_when_endpoints_are_judged_anew() {
 /// What cannot be resolved, or only in part.
 #[test]
 fn a_resource_that_cannot_be_resolved() {
-    let unsupported = |objects: &mut Value| objects["schema"]["spec"]["versions"][0]["schema"] = json!("none");
-    let entry = |objects: &mut Value, field: &str, value: Value| {
-        objects["export"]["spec"]["resources"][0][field] = value;
-    };
-    let rows: [(&str, &dyn Fn(&mut Value)); 6] = [
-        ("ExportNotFound", &|objects| {
-            objects["webhook"]["spec"]["export"] = json!("x")
-        }),
-        ("ResourceNotInExport", &|objects| {
-            objects["webhook"]["spec"]["resource"] = json!("x")
-        }),
-        ("SchemaNotFound", &|objects| {
-            entry(objects, "schema", json!("v2.things.g.io"))
-        }),
-        ("SchemaOfOtherResource", &|objects| {
-            entry(objects, "schema", json!("v1.others.g.io"))
-        }),
-        ("SchemaUnsupported", &unsupported),
-        ("SchemaUnsupported", &|objects| {
-            objects["schema"]["spec"]["versions"] = json!([])
-        }),
+    let schema_name = "/export/spec/resources/0/schema";
+    let rows = [
+        ("ExportNotFound", "/webhook/spec/export", json!("x")),
+        ("ResourceNotInExport", "/webhook/spec/resource", json!("x")),
+        ("SchemaNotFound", schema_name, json!("v2.things.g.io")),
+        ("SchemaOfOtherResource", schema_name, json!("v1.others.g.io")),
+        ("SchemaUnsupported", "/schema/spec/versions/0/schema", json!("none")),
+        ("SchemaUnsupported", "/schema/spec/versions", json!([])),
     ];
-    for (reason, change) in rows {
-        let mut world = world(change);
+    for (reason, field, value) in rows {
+        let mut world = world(|objects| *objects.pointer_mut(field).unwrap() = value.clone());
         assert_eq!(world.condition("w", "ResourceResolved"), ("False", reason.into()));
         assert_eq!(world.condition("w", "Ready"), ("False", reason.into()));
         is_well(&world, "other");
@@ -196,6 +183,26 @@ fn a_version_that_cannot_be_enforced_is_refused_alone() {
 }
 
 #[test]
+fn a_pattern_that_is_not_gos_is_named_and_refuses_its_resource_alone() {
+    for pattern in [r"^(a)\1$", "([a-z", "^(?!x).*$"] {
+        let mut world = world(|objects| {
+            objects["schema"]["spec"]["versions"][0]["schema"]["properties"]["spec"]["properties"]["q"]["pattern"] =
+                json!(pattern);
+        });
+        assert_eq!(
+            world.condition("w", "ResourceResolved"),
+            ("False", "SchemaUnsupported".into())
+        );
+        is_well(&world, "other");
+        let snapshot = world.snapshot();
+        let version = find(&snapshot, "c", "things").schema.as_ref().unwrap().version("v1");
+        assert!(version.unwrap().schema.is_err());
+        let (_, problem) = snapshot.problems().next().unwrap();
+        assert!(problem.message().contains("properties[q].pattern"), "{problem}");
+    }
+}
+
+#[test]
 fn claims_that_are_not_accepted_explain_why_nothing_is_found() {
     let mut world = World::complete();
     world.apply([apply(&shard("a"), webhook("c", "w", "things"))]);
@@ -222,27 +229,23 @@ fn claims_that_are_not_accepted_explain_why_nothing_is_found() {
 /// What is wrong with publishing never stops a call.
 #[test]
 fn an_endpoint_that_cannot_be_published() {
-    let storage = |objects: &mut Value, storage: Value| objects["export"]["spec"]["resources"][0]["storage"] = storage;
+    let storage = "/export/spec/resources/0/storage";
     let reference = |kind: &str, name: &str| json!({"virtual": {"reference": {"apiGroup": "apis.kcp.io", "kind": kind, "name": name}}});
     let foreign = json!([{"url": "https://other.example.org", "shards": {"matchAll": true}}]);
-    let rows: [(&str, &dyn Fn(&mut Value)); 6] = [
-        ("StorageNotVirtual", &|objects| storage(objects, json!({"crd": {}}))),
-        ("StorageNotVirtual", &|objects| storage(objects, Value::Null)),
-        ("ReferenceNotEndpointSlice", &|objects| {
-            storage(objects, reference("Bucket", "e.ephemeral"))
-        }),
-        ("EndpointSliceIsDefault", &|objects| {
-            storage(objects, reference("APIExportEndpointSlice", "e"));
-        }),
-        ("EndpointSliceOfOtherExport", &|objects| {
-            objects["slice"]["spec"]["export"]["name"] = json!("other")
-        }),
-        ("EndpointConflict", &|objects| {
-            objects["slice"] = slice("c", "e", &foreign)
-        }),
+    let rows = [
+        ("StorageNotVirtual", storage, json!({"crd": {}})),
+        ("StorageNotVirtual", storage, Value::Null),
+        ("ReferenceNotEndpointSlice", storage, reference("Bucket", "e.ephemeral")),
+        (
+            "EndpointSliceIsDefault",
+            storage,
+            reference("APIExportEndpointSlice", "e"),
+        ),
+        ("EndpointSliceOfOtherExport", "/slice/spec/export/name", json!("other")),
+        ("EndpointConflict", "/slice", slice("c", "e", &foreign)),
     ];
-    for (reason, change) in rows {
-        let mut world = world(change);
+    for (reason, field, value) in rows {
+        let mut world = world(|objects| *objects.pointer_mut(field).unwrap() = value.clone());
         assert_eq!(world.condition("w", "EndpointPublished"), ("False", reason.into()));
         assert_eq!(world.condition("w", "Ready"), ("False", reason.into()));
         let snapshot = world.snapshot();
@@ -393,7 +396,7 @@ fn manifests_alone_are_enough() {
     if let Event::Apply(_, object) = &mut events[1] {
         let mut crd = export("c", "e", &["things"]);
         crd["spec"]["resources"][0]["storage"] = json!({"crd": {}});
-        *object = common::object(crd);
+        **object = common::object(crd);
     }
     events.push(Event::Sources([Source::Manifests].into()));
     events.push(Event::Complete(Source::Manifests));

@@ -95,7 +95,7 @@ impl<W: Clone> Cluster<W> {
         factory: &impl EndpointFactory<Handle = W>,
     ) -> Result<Usable<W>, Problem> {
         let cluster = self.name().clone();
-        let make = || Made {
+        let fresh = || Made {
             uid: meta.uid.clone(),
             url: settings.url.clone(),
             ca_bundle: settings.ca_bundle.clone(),
@@ -107,9 +107,9 @@ impl<W: Clone> Cluster<W> {
                 max_in_flight: settings.max_in_flight,
             }),
         };
-        let made = self.made.entry(origin.clone()).or_insert_with(make);
+        let made = self.made.entry(origin.clone()).or_insert_with(fresh);
         if !made.is_of(meta, settings) {
-            *made = make();
+            *made = fresh();
         }
         Ok(Usable {
             handle: made.result.clone()?,

@@ -41,7 +41,7 @@ pub struct Index<F: EndpointFactory> {
 pub struct Update<W> {
     /// The nominations now.
     pub snapshot: Arc<Snapshot<W>>,
-    /// EphemeralWebhooks of kcp whose conditions may have to be written.
+    /// The status of each EphemeralWebhook of kcp whose conditions may have to be written.
     pub statuses: Vec<NominationStatus>,
     /// Slices that are to be read or written.
     pub slices: Vec<SliceIntent>,
@@ -114,7 +114,7 @@ impl<F: EndpointFactory> Index<F> {
             Event::Sources(known) => self.sources.known = Some(known),
             Event::Apply(source, object) => {
                 self.sources.away.remove(&source);
-                self.take_object(&source, object, dirty);
+                self.take_object(&source, *object, dirty);
             }
             Event::Delete(source, object) => self.drop_object(&source, &object, dirty),
             Event::Reset { source, kind, objects } => {
@@ -125,7 +125,7 @@ impl<F: EndpointFactory> Index<F> {
                 self.sources.away.remove(&source);
                 self.sources.complete.insert(source);
             }
-            Event::Away(source) => self.away(source, dirty),
+            Event::Away(source) => self.away(&source, dirty),
             Event::Removed(source) => {
                 for object in self.sources.held_by(&source) {
                     self.drop_object(&source, &object, dirty);
@@ -197,11 +197,11 @@ impl<F: EndpointFactory> Index<F> {
         }
     }
 
-    fn away(&mut self, source: Source, dirty: &mut BTreeSet<Arc<str>>) {
+    fn away(&mut self, source: &Source, dirty: &mut BTreeSet<Arc<str>>) {
         self.sources.away.insert(source.clone());
-        for object in self.sources.held_by(&source) {
+        for object in self.sources.held_by(source) {
             let loss = Loss::Away(&self.sources.away);
-            touch(&mut self.clusters, &object.cluster, dirty).lose(&source, &object, loss);
+            touch(&mut self.clusters, &object.cluster, dirty).lose(source, &object, loss);
         }
     }
 

@@ -151,9 +151,9 @@ impl Relations {
 
     fn refer_to_slice(&mut self, slice: &Arc<str>, export: &Arc<str>, dirty: &mut Dirty) {
         let users = self.by_slice.entry(slice.clone()).or_default();
-        let uses = users.entry(export.clone()).or_default();
-        *uses += 1;
-        if *uses == 1 {
+        let count = users.entry(export.clone()).or_default();
+        *count += 1;
+        if *count == 1 {
             self.slice_touched(slice, dirty);
         }
     }
@@ -162,9 +162,9 @@ impl Relations {
         let Some(users) = self.by_slice.get_mut(slice) else {
             return;
         };
-        let Some(uses) = users.get_mut(export) else { return };
-        *uses -= 1;
-        if *uses > 0 {
+        let Some(count) = users.get_mut(export) else { return };
+        *count -= 1;
+        if *count > 0 {
             return;
         }
         users.remove(export);
@@ -286,16 +286,16 @@ impl<W> Cluster<W> {
         let (relations, dirty) = (&mut self.relations, &mut self.dirty);
         dirty.origins.insert(Origin::Webhook(name.clone()));
         let rank = |source, webhook: &EphemeralWebhook| Rank::new(source, &webhook.meta, Origin::Webhook(name.clone()));
-        if let Some((source, webhook)) = &change.before {
-            if let Ok(target) = &webhook.target {
-                relations.retract(target, &rank(source, webhook), dirty);
-            }
+        if let Some((source, webhook)) = &change.before
+            && let Ok(target) = &webhook.target
+        {
+            relations.retract(target, &rank(source, webhook), dirty);
         }
-        if let Some((source, webhook)) = &change.after {
-            if let Ok(target) = &webhook.target {
-                let candidate = Candidate::Webhook(webhook.clone());
-                relations.nominate(target, rank(source, webhook), candidate, dirty);
-            }
+        if let Some((source, webhook)) = &change.after
+            && let Ok(target) = &webhook.target
+        {
+            let candidate = Candidate::Webhook(webhook.clone());
+            relations.nominate(target, rank(source, webhook), candidate, dirty);
         }
     }
 

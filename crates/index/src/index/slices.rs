@@ -66,9 +66,9 @@ pub struct SliceIntent {
 /// What is to be done with a slice.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SliceAction {
-    /// Read it: nothing is known of it, or it was missing or forbidden.
+    /// Read it: nothing is known of it yet.
     Read,
-    /// Nothing; it is as it should be, or must not be touched.
+    /// Nothing, but to look at it from time to time: it is as it should be, or cannot or must not be touched.
     Keep,
     /// Apply this URL as the publisher's only entry.
     Publish(Arc<str>),
@@ -115,13 +115,10 @@ impl<W> Cluster<W> {
     fn slice_action(&self, name: &Arc<str>, publisher: &Publisher) -> SliceAction {
         let mut exports = self.relations.users_of_slice(name);
         let export = exports.next();
-        let Some(SliceReading::Found(slice)) = self.slice_reading(name) else {
-            // Of no interest once no export refers to it.
-            return if export.is_none() {
-                SliceAction::Keep
-            } else {
-                SliceAction::Read
-            };
+        let slice = match self.slice_reading(name) {
+            None if export.is_some() => return SliceAction::Read,
+            None | Some(SliceReading::Missing | SliceReading::Forbidden) => return SliceAction::Keep,
+            Some(SliceReading::Found(slice)) => slice,
         };
         let nominated = |export: &Arc<str>| self.relations.targets_of_export(export).next().is_some();
         if !export.into_iter().chain(exports).any(nominated) {

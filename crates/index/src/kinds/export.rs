@@ -75,8 +75,8 @@ impl Reference {
 }
 
 impl APIExport {
-    pub(super) fn decode(meta: ObjectMeta, value: Value) -> Self {
-        let spec = Fields::of(&value).at("spec");
+    pub(super) fn decode(meta: ObjectMeta, value: &Value) -> Self {
+        let spec = Fields::of(value).at("spec");
         // v1alpha1 knows names of schemas alone.
         let resources = if spec.has("latestResourceSchemas") {
             spec.items("latestResourceSchemas")

@@ -103,7 +103,7 @@ impl Object {
     pub fn decode_as(kind: Kind, value: Value, default_cluster: Option<&str>) -> Result<Self, DecodeError> {
         let meta = ObjectMeta::decode(Fields::of(&value).at("metadata"), default_cluster)?;
         Ok(match kind {
-            Kind::APIExport => Self::Export(APIExport::decode(meta, value)),
+            Kind::APIExport => Self::Export(APIExport::decode(meta, &value)),
             Kind::APIResourceSchema => Self::Schema(APIResourceSchema::decode(meta, value)),
             Kind::APIExportEndpointSlice => Self::Slice(APIExportEndpointSlice::decode(meta, &value)),
             Kind::EphemeralWebhook => Self::Webhook(EphemeralWebhook::decode(meta, &value)),
@@ -150,4 +150,206 @@ pub enum DecodeError {
 /// Text of somebody else's, fit for a line of a log.
 fn quotable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::problem::FieldInvalid;
+    use crate::resource::Scope;
+    use crate::snapshot::{FailurePolicy, ReviewVersion, SpecOwnership};
+
+    fn decode(json: &str) -> Result<Object, DecodeError> {
+        Object::decode(serde_json::from_str(json).unwrap(), Some("here"))
+    }
+
+    fn webhook(spec: &str) -> EphemeralWebhook {
+        let json = format!(
+            r#"{{"apiVersion": "ephemeral.contrib.kcp.io/v1alpha1", "kind": "EphemeralWebhook",
+                "metadata": {{"name": "w"}}, "spec": {spec}}}"#
+        );
+        match decode(&json) {
+            Ok(Object::Webhook(webhook)) => webhook,
+            other => panic!("not a webhook: {other:?}"),
+        }
+    }
+
+    fn export(api_version: &str, spec: &str) -> APIExport {
+        let json = format!(
+            r#"{{"apiVersion": "apis.kcp.io/{api_version}", "kind": "APIExport", "metadata": {{"name": "e"}},
+                "spec": {spec}}}"#
+        );
+        match decode(&json) {
+            Ok(Object::Export(export)) => export,
+            other => panic!("not an export: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_absent_has_the_kinds_defaults() {
+        let settings = webhook(r#"{"url": "https://a", "caBundle": "", "someday": {"more": 1}}"#)
+            .settings
+            .unwrap();
+        assert_eq!(
+            settings,
+            Settings {
+                url: "https://a".into(),
+                ca_bundle: None,
+                timeout: Duration::from_secs(10),
+                failure_policy: FailurePolicy::Fail,
+                review_version: ReviewVersion::KcpV1alpha1,
+                spec_ownership: SpecOwnership::Provider,
+                max_in_flight: None,
+            }
+        );
+        // Only what is empty means the system's trust store.
+        assert_eq!(
+            webhook(r#"{"caBundle": " "}"#).settings.unwrap().ca_bundle.as_deref(),
+            Some(" ")
+        );
+    }
+
+    #[test]
+    fn the_first_review_version_that_is_known_is_used() {
+        let of = |list: &str| {
+            webhook(&format!(r#"{{"reviewVersions": {list}}}"#))
+                .settings
+                .map(|s| s.review_version)
+        };
+        let (kcp, contrib) = (r#""apis.kcp.io/v1alpha1""#, r#""ephemeral.contrib.kcp.io/v1alpha1""#);
+        assert_eq!(of(&format!("[{contrib}, {kcp}]")), Ok(ReviewVersion::ContribV1alpha1));
+        assert_eq!(
+            of(&format!(r#"["apis.kcp.io/v9", {kcp}]"#)),
+            Ok(ReviewVersion::KcpV1alpha1)
+        );
+        for none in [r#"["apis.kcp.io/v9"]"#, "[]", r#""apis.kcp.io/v1alpha1""#, "[1]"] {
+            assert_eq!(
+                of(none).map_err(|invalid| invalid.field),
+                Err("spec.reviewVersions"),
+                "{none}"
+            );
+        }
+    }
+
+    #[test]
+    fn timeouts_are_whole_seconds_from_1_to_30() {
+        let of = |value: &str| {
+            webhook(&format!(r#"{{"timeoutSeconds": {value}}}"#))
+                .settings
+                .map(|s| s.timeout)
+        };
+        assert_eq!(of("1"), Ok(Duration::from_secs(1)));
+        assert_eq!(of("30.0"), Ok(Duration::from_secs(30)));
+        assert_eq!(of("null"), Ok(Duration::from_secs(10)));
+        for bad in ["0", "31", "-1", "1.5", "1e300", r#""3""#, "true", "[]"] {
+            assert_eq!(
+                of(bad),
+                Err(FieldInvalid {
+                    field: "spec.timeoutSeconds",
+                    must: "an integer from 1 to 30"
+                }),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn exports_are_read_in_both_versions() {
+        let old = export(
+            "v1alpha1",
+            r#"{"latestResourceSchemas": ["v1.things.g.example.org", "nonsense", 7]}"#,
+        );
+        let new = export(
+            "v1alpha2",
+            r#"{"resources": [{"name": "things", "group": "g.example.org", "schema": "v1.things.g.example.org"},
+                {"name": "nameless"}, 7]}"#,
+        );
+        assert_eq!(old.resources, new.resources);
+        let (resource, entry) = old.resources.first_key_value().unwrap();
+        assert_eq!(resource.to_string(), "things.g.example.org");
+        assert_eq!(entry.storage, Storage::Crd);
+    }
+
+    #[test]
+    fn the_proposals_inline_form_is_read() {
+        let of = |ephemeral: &str| {
+            let export = export(
+                "v1alpha2",
+                &format!(
+                    r#"{{"resources": [{{"name": "r", "group": "g", "schema": "s",
+                        "storage": {{"ephemeral": {ephemeral}}}}}]}}"#
+                ),
+            );
+            match export.resources.into_values().next().map(|entry| entry.storage) {
+                Some(Storage::Ephemeral(settings)) => settings,
+                other => panic!("not inline: {other:?}"),
+            }
+        };
+        let settings = of(r#"{"url": "https://a", "timeoutSeconds": 5, "failurePolicy": "Ignore"}"#).unwrap();
+        assert_eq!(
+            (settings.timeout, settings.failure_policy),
+            (Duration::from_secs(5), FailurePolicy::Ignore)
+        );
+        assert_eq!(
+            of(r#"{"timeoutSeconds": 99}"#).unwrap_err().field,
+            "storage.ephemeral.timeoutSeconds"
+        );
+    }
+
+    #[test]
+    fn names_of_a_resource_have_kubernetes_defaults() {
+        let schema = decode(
+            r#"{"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIResourceSchema", "metadata": {"name": "s"},
+                "spec": {"group": "g", "names": {"kind": "BucketInfo", "plural": "bucketinfos"}, "scope": "Cluster",
+                    "versions": [{"name": "v1", "schema": {"type": "object"}, "subresources": {"status": {}},
+                        "additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".a"}, {"name": "B"}]
+                    }]}}"#,
+        );
+        let Ok(Object::Schema(schema)) = schema else {
+            panic!("not a schema")
+        };
+        let spec = schema.spec.unwrap();
+        assert_eq!(
+            (&*spec.names.singular, &*spec.names.list_kind),
+            ("bucketinfo", "BucketInfoList")
+        );
+        assert_eq!(spec.scope, Scope::Cluster);
+        let version = &spec.versions[0];
+        assert!(version.served && version.has_status && !version.storage);
+        assert_eq!(version.printer_columns.len(), 1, "one without a path cannot be printed");
+        assert_eq!(version.document.get("type").and_then(Value::as_str), Some("object"));
+    }
+
+    /// Whatever is there, only an object that cannot be named is refused.
+    #[test]
+    fn strange_shapes_are_no_failure() {
+        for spec in [
+            "null",
+            "7",
+            "[]",
+            r#""text""#,
+            r#"{"versions": 7}"#,
+            r#"{"resources": {}, "names": []}"#,
+        ] {
+            for kind in Kind::ALL {
+                let value = format!(r#"{{"metadata": {{"name": "n"}}, "spec": {spec}, "status": {spec}}}"#);
+                let object = Object::decode_as(kind, serde_json::from_str(&value).unwrap(), Some("here")).unwrap();
+                assert_eq!((object.kind(), &*object.meta().cluster), (kind, "here"));
+            }
+        }
+        for metadata in ["null", "{}", r#"{"name": ""}"#, r#"{"name": 7}"#] {
+            let value = serde_json::from_str(&format!(r#"{{"metadata": {metadata}}}"#)).unwrap();
+            assert!(matches!(
+                Object::decode_as(Kind::APIExport, value, Some("here")),
+                Err(DecodeError::Metadata(_))
+            ));
+        }
+        let value = serde_json::from_str(r#"{"metadata": {"name": "n"}}"#).unwrap();
+        assert!(
+            Object::decode_as(Kind::APIExport, value, None).is_err(),
+            "of no logical cluster"
+        );
+    }
 }

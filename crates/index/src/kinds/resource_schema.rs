@@ -37,6 +37,7 @@ pub struct SchemaSpec {
 
 /// One version.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the kind's own")]
 pub struct SchemaVersion {
     /// The name.
     pub name: Arc<str>,

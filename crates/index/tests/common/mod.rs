@@ -1,5 +1,9 @@
 //! Objects, sources and an endpoint factory that counts, for all tests of the index.
-#![allow(dead_code, reason = "not every test binary uses all of it")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "helpers of tests, and not every test uses all of them"
+)]
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -14,20 +18,20 @@ use ephemeral_index::{
 };
 use serde_json::{Value, json};
 
-pub const NOW: &str = "2026-06-01T00:00:00Z";
+pub(crate) const NOW: &str = "2026-06-01T00:00:00Z";
 
 /// A handle that says what it was made of, and as which one.
 #[derive(Clone, Debug)]
-pub struct Handle {
-    pub number: usize,
-    pub url: String,
+pub(crate) struct Handle {
+    pub(crate) number: usize,
+    pub(crate) url: String,
 }
 
 /// Makes handles and counts; the URL says how it goes.
 #[derive(Clone, Default)]
-pub struct Factory {
-    pub made: Rc<Cell<usize>>,
-    pub clock_is_past_expiry: Rc<Cell<bool>>,
+pub(crate) struct Factory {
+    pub(crate) made: Rc<Cell<usize>>,
+    pub(crate) clock_is_past_expiry: Rc<Cell<bool>>,
 }
 
 impl EndpointFactory for Factory {
@@ -49,17 +53,17 @@ impl EndpointFactory for Factory {
 }
 
 /// An index under test.
-pub struct World {
-    pub index: Index<Factory>,
-    pub factory: Factory,
+pub(crate) struct World {
+    pub(crate) index: Index<Factory>,
+    pub(crate) factory: Factory,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_publisher(Some(publisher()))
     }
 
-    pub fn with_publisher(publisher: Option<Publisher>) -> Self {
+    pub(crate) fn with_publisher(publisher: Option<Publisher>) -> Self {
         let factory = Factory::default();
         Self {
             index: Index::new(factory.clone(), publisher),
@@ -68,22 +72,22 @@ impl World {
     }
 
     /// One that has been told that `shard("a")` is all there is and was read to its end.
-    pub fn complete() -> Self {
+    pub(crate) fn complete() -> Self {
         let mut world = Self::new();
         world.apply([Event::Sources([shard("a")].into()), Event::Complete(shard("a"))]);
         world
     }
 
-    pub fn apply(&mut self, events: impl IntoIterator<Item = Event>) -> Update<Handle> {
+    pub(crate) fn apply(&mut self, events: impl IntoIterator<Item = Event>) -> Update<Handle> {
         self.index.apply(events)
     }
 
-    pub fn snapshot(&mut self) -> Arc<Snapshot<Handle>> {
+    pub(crate) fn snapshot(&mut self) -> Arc<Snapshot<Handle>> {
         self.apply([]).snapshot
     }
 
     /// The status that an EphemeralWebhook should have.
-    pub fn status(&self, cluster: &str, name: &str) -> WebhookStatus {
+    pub(crate) fn status(&self, cluster: &str, name: &str) -> WebhookStatus {
         self.index
             .statuses()
             .find(|status| &*status.meta().cluster == cluster && &*status.meta().name == name)
@@ -92,7 +96,7 @@ impl World {
     }
 
     /// `status` and `reason` of a condition of an EphemeralWebhook.
-    pub fn condition(&self, name: &str, condition: &str) -> (&'static str, String) {
+    pub(crate) fn condition(&self, name: &str, condition: &str) -> (&'static str, String) {
         let status = self.status("c", name);
         let condition = status
             .conditions
@@ -103,7 +107,7 @@ impl World {
     }
 }
 
-pub fn publisher() -> Publisher {
+pub(crate) fn publisher() -> Publisher {
     Publisher {
         name: "kcp-ephemeral".into(),
         external_url: "https://vw.example.org:6443".into(),
@@ -111,19 +115,19 @@ pub fn publisher() -> Publisher {
     }
 }
 
-pub fn shard(name: &str) -> Source {
+pub(crate) fn shard(name: &str) -> Source {
     Source::Shard(name.into())
 }
 
-pub fn object(value: Value) -> Object {
+pub(crate) fn object(value: Value) -> Object {
     Object::decode(serde_json::from_value(value).unwrap(), None).unwrap()
 }
 
-pub fn apply(source: &Source, value: Value) -> Event {
-    Event::Apply(source.clone(), object(value))
+pub(crate) fn apply(source: &Source, value: Value) -> Event {
+    Event::Apply(source.clone(), Box::new(object(value)))
 }
 
-pub fn delete(source: &Source, kind: Kind, cluster: &str, name: &str) -> Event {
+pub(crate) fn delete(source: &Source, kind: Kind, cluster: &str, name: &str) -> Event {
     let object = ObjectRef {
         kind,
         cluster: cluster.into(),
@@ -132,7 +136,7 @@ pub fn delete(source: &Source, kind: Kind, cluster: &str, name: &str) -> Event {
     Event::Delete(source.clone(), object)
 }
 
-pub fn slice_found(value: Value) -> Event {
+pub(crate) fn slice_found(value: Value) -> Event {
     let Object::Slice(slice) = object(value) else {
         panic!("not a slice")
     };
@@ -151,7 +155,7 @@ fn metadata(cluster: &str, name: &str) -> Value {
 }
 
 /// An EphemeralWebhook for a resource of export `e` in group `g.io`.
-pub fn webhook(cluster: &str, name: &str, resource: &str) -> Value {
+pub(crate) fn webhook(cluster: &str, name: &str, resource: &str) -> Value {
     json!({
         "apiVersion": "ephemeral.contrib.kcp.io/v1alpha1", "kind": "EphemeralWebhook",
         "metadata": metadata(cluster, name),
@@ -161,7 +165,7 @@ pub fn webhook(cluster: &str, name: &str, resource: &str) -> Value {
 
 /// An APIExport `name` of resources in group `g.io`, each with the schema `v1.<resource>.g.io` and the slice
 /// `<name>.ephemeral`.
-pub fn export(cluster: &str, name: &str, resources: &[&str]) -> Value {
+pub(crate) fn export(cluster: &str, name: &str, resources: &[&str]) -> Value {
     let resources: Vec<_> = resources
         .iter()
         .map(|resource| {
@@ -183,7 +187,7 @@ pub fn export(cluster: &str, name: &str, resources: &[&str]) -> Value {
 }
 
 /// The APIResourceSchema `<version>.<resource>.g.io`.
-pub fn schema(cluster: &str, version: &str, resource: &str) -> Value {
+pub(crate) fn schema(cluster: &str, version: &str, resource: &str) -> Value {
     json!({
         "apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIResourceSchema",
         "metadata": metadata(cluster, &format!("{version}.{resource}.g.io")),
@@ -200,7 +204,7 @@ pub fn schema(cluster: &str, version: &str, resource: &str) -> Value {
 }
 
 /// The slice `<export>.ephemeral`, with these entries of `status.endpoints`.
-pub fn slice(cluster: &str, export: &str, endpoints: &Value) -> Value {
+pub(crate) fn slice(cluster: &str, export: &str, endpoints: &Value) -> Value {
     json!({
         "apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIExportEndpointSlice",
         "metadata": metadata(cluster, &format!("{export}.ephemeral")),
@@ -210,7 +214,7 @@ pub fn slice(cluster: &str, export: &str, endpoints: &Value) -> Value {
 }
 
 /// Gives the entries of a slice to a field manager.
-pub fn owned(mut slice: Value, manager: &str) -> Value {
+pub(crate) fn owned(mut slice: Value, manager: &str) -> Value {
     let keys: serde_json::Map<_, _> = slice["status"]["endpoints"]
         .as_array()
         .unwrap()
@@ -230,7 +234,7 @@ pub fn owned(mut slice: Value, manager: &str) -> Value {
 }
 
 /// Everything that a working nomination of `things` needs, in logical cluster `cluster`.
-pub fn nomination(source: &Source, cluster: &str) -> Vec<Event> {
+pub(crate) fn nomination(source: &Source, cluster: &str) -> Vec<Event> {
     vec![
         apply(source, schema(cluster, "v1", "things")),
         apply(source, export(cluster, "e", &["things"])),
@@ -238,7 +242,7 @@ pub fn nomination(source: &Source, cluster: &str) -> Vec<Event> {
     ]
 }
 
-pub fn find<'a>(snapshot: &'a Snapshot<Handle>, cluster: &str, resource: &str) -> &'a Nomination<Handle> {
+pub(crate) fn find<'a>(snapshot: &'a Snapshot<Handle>, cluster: &str, resource: &str) -> &'a Nomination<Handle> {
     snapshot
         .find(cluster, "e")
         .and_then(|export| export.nomination("g.io", resource))
@@ -246,7 +250,7 @@ pub fn find<'a>(snapshot: &'a Snapshot<Handle>, cluster: &str, resource: &str) -
 }
 
 /// All that a snapshot says, in a fixed order; handles by what they were made of.
-pub fn render(snapshot: &Snapshot<Handle>) -> String {
+pub(crate) fn render(snapshot: &Snapshot<Handle>) -> String {
     let mut lines = BTreeSet::new();
     for export in snapshot.exports() {
         for nomination in &export.resources {
