@@ -47,6 +47,15 @@ pub enum ClientFault {
     /// None of the wanted forms of the answer exists; the media types that do.
     #[error("only the following media types are accepted: {0}")]
     NotAcceptable(&'static str),
+    /// As [`Self::NotAcceptable`], in the words of the container that discovery is served from.
+    #[error("406: Not Acceptable\n\nAvailable representations: {0}")]
+    NoRepresentation(&'static str),
+    /// The metadata of one object are wanted, of a list.
+    #[error("you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)")]
+    NotAnObject,
+    /// The metadata of a list are wanted, of one object.
+    #[error("content is not a list")]
+    NotAList,
     /// The body is in a format that is not read here; the media types that are.
     #[error("the body of the request was in an unknown format - accepted media types include: {0}")]
     UnsupportedMediaType(&'static str),
@@ -213,7 +222,9 @@ impl Fault {
                 }),
                 ClientFault::NotFound => empty_details(404, "NotFound"),
                 ClientFault::MethodNotAllowed => empty_details(405, "MethodNotAllowed"),
-                ClientFault::NotAcceptable(_) => plain(406, "NotAcceptable"),
+                ClientFault::NotAcceptable(_) | ClientFault::NotAnObject => plain(406, "NotAcceptable"),
+                ClientFault::NoRepresentation(_) => empty_details(406, "NotAcceptable"),
+                ClientFault::NotAList => plain(500, ""),
                 ClientFault::BodyTooLarge => plain(413, "RequestEntityTooLarge"),
                 ClientFault::UnsupportedMediaType(_) => plain(415, "UnsupportedMediaType"),
                 ClientFault::Invalid(invalid) => plain(422, "Invalid").with_details(Details {
