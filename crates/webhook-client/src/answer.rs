@@ -9,11 +9,10 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use crate::MAX_ANSWER;
-use crate::endpoint::http_error;
 use crate::error::CallError;
 
 /// Reads a body of at most [`MAX_ANSWER`] bytes. What is announced to be larger is not read at all.
-pub(crate) async fn read(mut body: Incoming) -> Result<Bytes, CallError> {
+pub(crate) async fn read(mut body: Incoming, blame: impl Fn(hyper::Error) -> CallError) -> Result<Bytes, CallError> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > MAX_ANSWER {
         return Err(CallError::TooLarge);
@@ -21,7 +20,7 @@ pub(crate) async fn read(mut body: Incoming) -> Result<Bytes, CallError> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(http_error)?.into_data() else {
+        let Ok(data) = frame.map_err(&blame)?.into_data() else {
             continue;
         };
         if first.len() + all.len() + data.len() > MAX_ANSWER {

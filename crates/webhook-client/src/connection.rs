@@ -1,9 +1,9 @@
 //! One connection to a webhook, over HTTP/1.1 or HTTP/2.
 
-use std::error::Error;
-use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +15,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::task::AbortHandle;
 use tokio_rustls::client::TlsStream;
 
-use crate::socket::{Flooded, Socket, Traffic};
+use crate::blame::blame;
+use crate::error::CallError;
+use crate::socket::{Socket, Traffic};
 
 /// The calls that one HTTP/2 connection carries at once: what RFC 9113 wants every server to allow at least.
 const MAX_STREAMS: usize = 100;
@@ -31,8 +33,11 @@ const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 const SETTLE: Duration = Duration::from_millis(100);
 /// How often a call gives way to the task of an idle connection that has something to read.
 const MAX_YIELDS: usize = 50;
+/// How often a new connection is looked at for settings.
+const LOOK: Duration = Duration::from_millis(1);
 
 type Body = Full<Bytes>;
+type Http2 = http2::Connection<TokioIo<TlsStream<Socket>>, Body, TokioExecutor>;
 
 /// The protocols, as ALPN names them.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -90,18 +95,21 @@ impl<T> From<TrySendError<T>> for SendError {
 
 impl Connection {
     /// Speaks HTTP over a TLS connection, in the protocol that was negotiated.
-    pub(crate) async fn start(stream: TlsStream<Socket>, certificate_requested: bool) -> hyper::Result<Self> {
+    pub(crate) async fn start(stream: TlsStream<Socket>, certificate_requested: bool) -> Result<Self, CallError> {
         let (socket, tls) = stream.get_ref();
         let about = About {
             traffic: socket.traffic(),
             certificate_requested,
         };
+        let traffic = Arc::clone(&about.traffic);
         if tls.alpn_protocol() == Some(b"h2") {
-            Multiplexed::start(stream, about)
-                .await
-                .map(|it| Self::Multiplexed(Arc::new(it)))
+            let connection = Multiplexed::start(stream, about).await;
+            let connection = connection.map_err(|error| blame(error, Protocol::Http2, &traffic))?;
+            Ok(Self::Multiplexed(Arc::new(connection)))
         } else {
-            Exclusive::start(stream, about).await.map(Self::Exclusive)
+            let connection = Exclusive::start(stream, about).await;
+            let connection = connection.map_err(|error| blame(error, Protocol::Http1, &traffic))?;
+            Ok(Self::Exclusive(connection))
         }
     }
 }
@@ -152,15 +160,18 @@ impl Multiplexed {
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            // Until the webhook says how many it allows.
+            .initial_max_send_streams(0)
             // As a number of bytes it is far below 2³².
             .max_header_list_size(u32::try_from(MAX_HEADER).unwrap_or(u32::MAX))
             .handshake(TokioIo::new(stream))
             .await?;
-        let max_streams = Arc::new(AtomicUsize::new(MAX_STREAMS));
+        settings_received(&mut connection).await?;
+        let max_streams = Arc::new(AtomicUsize::new(connection.current_max_send_streams()));
         let told = Arc::clone(&max_streams);
         tokio::spawn(async move {
             let ended = std::future::poll_fn(|cx| {
-                let ended = std::pin::Pin::new(&mut connection).poll(cx);
+                let ended = Pin::new(&mut connection).poll(cx);
                 told.store(connection.current_max_send_streams(), Ordering::Relaxed);
                 ended
             });
@@ -201,15 +212,20 @@ impl Multiplexed {
     }
 }
 
-/// Whether an error of HTTP came of the peer sending too much.
-pub(crate) fn is_flooded(error: &hyper::Error) -> bool {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if inner.is_some_and(<dyn Error + Send + Sync>::is::<Flooded>) {
-            return true;
+/// Waits for the webhook's first SETTINGS, which it sends unasked as soon as the handshake is over. A call that is
+/// sent before may turn out to be one more than it allows at once.
+async fn settings_received(connection: &mut Http2) -> hyper::Result<()> {
+    let mut look = tokio::time::interval(LOOK);
+    std::future::poll_fn(|cx| {
+        if let Poll::Ready(ended) = Pin::new(&mut *connection).poll(cx) {
+            return Poll::Ready(ended);
         }
-        cause = error.source();
-    }
-    false
+        if connection.current_max_send_streams() > 0 {
+            return Poll::Ready(Ok(()));
+        }
+        // hyper tells of new settings to those who ask, and wakes nobody.
+        while look.poll_tick(cx).is_ready() {}
+        Poll::Pending
+    })
+    .await
 }

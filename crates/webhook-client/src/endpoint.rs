@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use crate::answer;
 use crate::bulkhead::Bulkhead;
 use crate::client::Common;
-use crate::connection::{Connection, Protocol, SendError, is_flooded};
+use crate::connection::{Connection, Protocol, SendError};
 use crate::error::{CallError, EndpointProblem, Phase};
 use crate::identity::{ClientIdentity, Present};
 use crate::pool::{Lease, Pool};
@@ -127,10 +127,10 @@ impl Endpoint {
         progress.enter(Phase::Body);
         let keep_alive = answer::keep_alive(response.headers());
         let answer = Answer {
-            client_certificate_requested: lease.certificate_requested(),
+            client_certificate_requested: lease.about().certificate_requested,
             protocol: lease.protocol(),
             connected: progress.timing(),
-            body: answer::read(response.into_body()).await?,
+            body: answer::read(response.into_body(), |error| lease.blame(error)).await?,
         };
         lease.finish(keep_alive);
         Ok(answer)
@@ -148,7 +148,7 @@ impl Endpoint {
             match lease.send(self.request(call, lease.protocol())).await {
                 Ok(response) => return Ok((lease, response)),
                 Err(SendError::Unsent(_)) if !lease.is_fresh => {}
-                Err(SendError::Unsent(error) | SendError::Sent(error)) => return Err(http_error(error)),
+                Err(SendError::Unsent(error) | SendError::Sent(error)) => return Err(lease.blame(error)),
             }
         }
     }
@@ -181,7 +181,7 @@ impl Endpoint {
                 .store(dialed.certificate_requested, Ordering::Relaxed);
             dialed.certificate_requested
         };
-        let connection = Connection::start(dialed.stream, requested).await.map_err(http_error)?;
+        let connection = Connection::start(dialed.stream, requested).await?;
         Ok(session.pool.insert(connection))
     }
 
@@ -244,16 +244,6 @@ pub(crate) fn parse(common: &Arc<Common>, spec: &EndpointSpec<'_>) -> Result<Web
     let url = WebhookUrl::parse(spec.url)?;
     common.dialer.check_url(spec.cluster, &url)?;
     Ok(url)
-}
-
-pub(crate) fn http_error(error: hyper::Error) -> CallError {
-    if is_flooded(&error) {
-        CallError::TooLarge
-    } else if error.is_parse() {
-        CallError::Malformed(error)
-    } else {
-        CallError::Broken(error)
-    }
 }
 
 fn is_same(one: Option<&Arc<ClientIdentity>>, other: Option<&Arc<ClientIdentity>>) -> bool {

@@ -10,6 +10,7 @@
 //! * An answer is at most [`MAX_ANSWER`] bytes and has status 200. Whether it is a good one is the caller's to judge.
 
 mod answer;
+mod blame;
 mod bulkhead;
 mod client;
 mod connection;

@@ -14,7 +14,9 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use crate::MAX_ANSWER;
+use crate::blame::blame;
 use crate::connection::{About, Connection, Exclusive, Multiplexed, Protocol, SendError};
+use crate::error::CallError;
 
 /// The HTTP/1.1 connections that are kept for later: as many as a webhook has calls in flight by default.
 const MAX_IDLE: usize = 100;
@@ -231,8 +233,13 @@ impl Lease {
         }
     }
 
-    pub(crate) fn certificate_requested(&self) -> bool {
-        self.connection().about().certificate_requested
+    /// Why a call on this connection failed.
+    pub(crate) fn blame(&self, error: hyper::Error) -> CallError {
+        blame(error, self.protocol(), &self.about().traffic)
+    }
+
+    pub(crate) fn about(&self) -> &About {
+        self.connection().about()
     }
 
     pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, SendError> {

@@ -39,7 +39,7 @@ pub(crate) struct Traffic {
 /// CVE-2019-9515, CVE-2019-9518 and their kin).
 #[derive(Debug, thiserror::Error)]
 #[error("the peer sent more than was asked for")]
-pub(crate) struct Flooded;
+struct Flooded;
 
 impl Socket {
     pub(crate) fn new(tcp: TcpStream) -> Self {
@@ -61,6 +61,11 @@ impl Traffic {
     /// The bytes received so far.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
+    }
+
+    /// Whether the peer has sent more than it was let.
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.received() > self.limit.load(Ordering::Relaxed)
     }
 
     /// Lets the peer send this many bytes more.
@@ -96,8 +101,8 @@ impl AsyncRead for Socket {
                 Ok(count) => {
                     // usize is at most 64 bits wide wherever this runs.
                     let count = count as u64;
-                    let received = self.traffic.received.fetch_add(count, Ordering::Relaxed) + count;
-                    if received > self.traffic.limit.load(Ordering::Relaxed) {
+                    self.traffic.received.fetch_add(count, Ordering::Relaxed);
+                    if self.traffic.is_flooded() {
                         return Poll::Ready(Err(io::Error::other(Flooded)));
                     }
                     return Poll::Ready(Ok(()));

@@ -1,0 +1,97 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use ephemeral_testing::webhook::{Http, Reply, Webhook};
+use ephemeral_webhook_client::{Call, CallError, Failure, Full};
+use http::StatusCode;
+
+use crate::support::{LONG, SHORT, Setup, ask, call};
+
+fn from(consumer: &str) -> Call {
+    Call {
+        consumer: consumer.into(),
+        ..call(LONG)
+    }
+}
+
+#[tokio::test]
+async fn one_consumer_holds_a_quarter_and_the_others_are_served() {
+    let setup = Setup::new();
+    for http in [Http::One, Http::Two] {
+        let webhook = Webhook::builder(setup.identity()).http(http);
+        let webhook = webhook
+            .start(|request| match &request.body[..] {
+                b"hang" => Reply::Hang,
+                _ => Reply::body(StatusCode::OK, "[]"),
+            })
+            .await;
+        let endpoint = Arc::new(setup.limited(&webhook.url("/"), 20));
+        let mut flood = tokio::task::JoinSet::new();
+        let mut refused = 0;
+        for _ in 0..500 {
+            let endpoint = Arc::clone(&endpoint);
+            let call = Call {
+                body: "hang".into(),
+                ..from("flood")
+            };
+            flood.spawn(async move { endpoint.call(call).await });
+        }
+        while refused < 495 {
+            let outcome = flood.join_next().await.unwrap().unwrap().unwrap_err();
+            assert!(matches!(outcome, CallError::Full(Full::Share)), "{outcome:?}");
+            assert_eq!(outcome.failure(), Failure::Full);
+            refused += 1;
+        }
+        for _ in 0..50 {
+            endpoint.call(from("calm")).await.unwrap();
+        }
+        drop(flood);
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_frees_its_place_and_the_webhook_sees_it_go() {
+    let setup = Setup::new();
+    for http in [Http::One, Http::Two] {
+        let webhook = Webhook::builder(setup.identity()).http(http);
+        let webhook = webhook
+            .start(|request| match &request.body[..] {
+                b"hang" => Reply::Hang,
+                _ => Reply::body(StatusCode::OK, "[]"),
+            })
+            .await;
+        let endpoint = setup.limited(&webhook.url("/"), 1);
+        for _ in 0..3 {
+            let hang = Call {
+                body: "hang".into(),
+                ..call(LONG)
+            };
+            let cancelled = tokio::time::timeout(SHORT, endpoint.call(hang)).await;
+            assert!(cancelled.is_err());
+            ask(&endpoint).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_that_has_passed_is_a_timeout() {
+    let setup = Setup::new();
+    let webhook = Webhook::builder(setup.identity()).start(Reply::echo).await;
+    let error = setup
+        .endpoint(&webhook.url("/"))
+        .call(call(Duration::ZERO))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+}
+
+/// An endpoint that was never called holds no connection, no TLS configuration and no copy of the trust store.
+#[test]
+fn ten_thousand_endpoints_are_cheap_to_make() {
+    let setup = Setup::new();
+    let endpoints: Vec<_> = (0..10_000)
+        .map(|number| setup.endpoint(&format!("https://webhook-{number}.example.com/")))
+        .collect();
+    assert_eq!(endpoints.len(), 10_000);
+    assert!(size_of_val(&endpoints[0]) <= 512, "{}", size_of_val(&endpoints[0]));
+}
