@@ -369,6 +369,8 @@ fn a_webhook_that_is_made_anew_for_another_resource_counts_there() {
 fn manifests_need_no_slice_and_win() {
     let mut world = world(|_| {});
     let mut inline = export("c", "e", &["things"]);
+    // As in a file: kcp's copy has a uid and is younger.
+    inline["metadata"] = json!({"name": "e", "annotations": {"kcp.io/cluster": "c"}});
     inline["spec"]["resources"][0]["storage"] = json!({"ephemeral": {"url": "https://inline.example.org/"}});
     let snapshot = world.apply([apply(&Source::Manifests, inline)]).snapshot;
     let nomination = find(&snapshot, "c", "things");
