@@ -47,7 +47,7 @@
 //! assert!(snapshot.is_complete());
 //! let export = snapshot.find("provider", "example.org").expect("nominated above");
 //! let nomination = export.nomination("example.org", "things").expect("nominated above");
-//! assert_eq!(nomination.state.as_ref()?.handle, "https://things.example.org/");
+//! assert!(nomination.state.as_ref().is_ok_and(|usable| usable.handle == "https://things.example.org/"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
