@@ -219,7 +219,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn replace_invalid(bytes: &[u8]) -> Cow<'_, str> {
+/// A text in which each byte that is no UTF-8 is U+FFFD.
+pub(crate) fn replace_invalid(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(valid) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(valid);
     }

@@ -170,7 +170,7 @@ impl Decoder<'_> {
 
 /// A JSON number literal as a value; none if it is not finite. Without a fraction and within `int64` it is an
 /// integer, also `-0`; an exponent makes it a float.
-fn parse_number(literal: &str) -> Option<Value> {
+pub(crate) fn parse_number(literal: &str) -> Option<Value> {
     if let Ok(int) = literal.parse() {
         return Some(Value::Int(int));
     }

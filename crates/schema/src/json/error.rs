@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::quote::push_escaped;
+use crate::go;
 
 /// Why a text is no JSON, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,9 +51,8 @@ impl fmt::Display for Character {
             b'\'' => f.write_str(r"'\''"),
             b'"' => f.write_str("'\"'"),
             byte => {
-                let mut escaped = String::new();
-                push_escaped(&mut escaped, char::from(byte));
-                write!(f, "'{escaped}'")
+                let quoted = go::quote(char::from(byte).encode_utf8(&mut [0; 2]));
+                write!(f, "'{}'", quoted.trim_matches('"'))
             }
         }
     }

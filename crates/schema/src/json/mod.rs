@@ -16,3 +16,7 @@ pub use decode::{Decoded, MAX_DEPTH, decode};
 pub use encode::{encode, encode_pretty};
 pub use error::Error;
 pub use quote::quote;
+
+pub(crate) use cursor::replace_invalid;
+pub(crate) use decode::parse_number;
+pub(crate) use number::{Shortest, format_float};

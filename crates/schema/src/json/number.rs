@@ -11,8 +11,19 @@ pub(crate) struct Shortest {
 impl Shortest {
     /// The digits of a finite float.
     pub(crate) fn of(float: f64) -> Self {
-        let mut buffer = zmij::Buffer::new();
-        let text = buffer.format_finite(float.abs());
+        Self::parse(zmij::Buffer::new().format_finite(float))
+    }
+
+    /// The digits of a finite float of single precision.
+    pub(crate) fn of_single(float: f32) -> Self {
+        Self::parse(zmij::Buffer::new().format_finite(float))
+    }
+
+    fn parse(text: &str) -> Self {
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
         let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
         let exponent: i32 = exponent.parse().expect("an exponent is a small integer");
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -22,13 +33,13 @@ impl Shortest {
         let digits = significant.trim_end_matches('0').to_owned();
         if digits.is_empty() {
             return Self {
-                negative: float.is_sign_negative(),
+                negative,
                 digits: "0".to_owned(),
                 point: 1,
             };
         }
         Self {
-            negative: float.is_sign_negative(),
+            negative,
             digits,
             point: exponent + small(whole.len()) - small(leading_zeros),
         }
@@ -39,11 +50,6 @@ impl Shortest {
         self.point - 1
     }
 
-    /// Number of significant digits.
-    pub(crate) fn len(&self) -> i32 {
-        small(self.digits.len())
-    }
-
     /// The form `-1.5e-07`, as Go's `FormatFloat` has it for `e` where `min_exponent_digits` is two.
     pub(crate) fn exponent_form(&self, min_exponent_digits: usize) -> String {
         let sign = if self.negative { "-" } else { "" };
@@ -52,6 +58,15 @@ impl Shortest {
         let exponent_sign = if self.exponent() < 0 { '-' } else { '+' };
         let exponent = self.exponent().unsigned_abs();
         format!("{sign}{first}{point}{rest}e{exponent_sign}{exponent:0min_exponent_digits$}")
+    }
+
+    /// The form that Go's `FormatFloat` has for `g`: with an exponent below 1e-4 and from 1e6.
+    pub(crate) fn general_form(&self) -> String {
+        if (-4..6).contains(&self.exponent()) {
+            self.decimal_form()
+        } else {
+            self.exponent_form(2)
+        }
     }
 
     /// The form `-0.0015`, as Go's `FormatFloat` has it for `f`.
