@@ -1,5 +1,6 @@
 //! Kubernetes structural schemas: parse, prune, default and validate objects as the API server does.
 
+pub mod cel;
 mod default;
 mod embedded;
 pub mod field;

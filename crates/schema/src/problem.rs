@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::cel;
 use crate::field::{self, Path};
 use crate::regexp;
 
@@ -33,6 +34,9 @@ pub enum Reason {
     /// All patterns of the schema together take more memory than a schema may.
     #[error("the patterns of the schema are too large")]
     PatternsTooLarge,
+    /// A rule (`x-kubernetes-validations`) cannot be used.
+    #[error("{0}")]
+    Rule(#[source] cel::RuleError),
     /// The default does not satisfy the schema it is part of.
     #[error("the default is invalid: {}", field::aggregate(.0))]
     InvalidDefault(Vec<field::Error>),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::cel::Rules;
 use crate::default::{self, DefaultsTooLarge};
 use crate::embedded;
 use crate::field::{self, Path};
@@ -45,6 +46,7 @@ pub struct Schema {
 struct Compiled {
     document: Value,
     root: Node,
+    rules: Option<Rules>,
 }
 
 /// Metadata, of the object or of a resource within it, is of the wrong type.
@@ -74,9 +76,11 @@ impl Schema {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let rules = Rules::compile(&root, fields, &path)?;
         let compiled = Compiled {
             document: document.clone(),
             root,
+            rules,
         };
         Ok(Self {
             compiled: Arc::new(compiled),
@@ -136,6 +140,15 @@ impl Schema {
         validate::validate_object(root, object, options, errors);
         validate::validate_embedded(root, object, &path, errors);
         validate::validate_keyed_lists(root, object, &path, errors);
+        if let Some(rules) = &self.compiled.rules {
+            rules.validate(object, errors);
+        }
+    }
+
+    /// Whether validating may take long: some rule (`x-kubernetes-validations`) loops, or calls functions whose cost
+    /// grows with the object. Even so it ends: rules have a budget.
+    pub fn has_costly_rules(&self) -> bool {
+        self.compiled.rules.as_ref().is_some_and(Rules::is_costly)
     }
 }
 

@@ -1,0 +1,286 @@
+//! From text to [`Ast`], with the `cel` crate's parser.
+//!
+//! The parser recurses over what it reads, and copies a call's target and arguments to see whether the call is a
+//! macro. So [`measure`] reads the tokens first and refuses what would take much stack or time: all of it is far beyond
+//! cel-go's own limits (100,000 characters, 250 levels), so nothing that an API server accepted is refused.
+
+use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
+use cel::parser::PrattParser;
+use cel::parser::pratt_parser::{Lexer, TokenKind};
+
+use super::ast::{Ast, Comprehension, Entry, Node, NodeId};
+use super::macros;
+use super::value::Value;
+use crate::value::deeper;
+
+/// Characters of an expression: cel-go's `expressionSizeCodePointLimit`.
+const MAX_CHARACTERS: usize = 100_000;
+/// Levels of brackets: cel-go's `maxRecursionDepth`.
+const MAX_BRACKETS: u16 = 250;
+/// Levels of the expression as measured here, which counts more than cel-go does for its limit of 250.
+const MAX_DEPTH: usize = 1_000;
+/// Tokens times levels, which bounds what the parser copies.
+const MAX_TOKENS_BY_DEPTH: usize = 5_000_000;
+/// Stack that the parser gets for [`MAX_DEPTH`] levels, bytes.
+const STACK: usize = 64 << 20;
+
+/// Why a text is no expression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Longer than an expression may be.
+    #[error("expression code point size exceeds limit: size: {0}, limit {MAX_CHARACTERS}")]
+    TooLong(usize),
+    /// Nested deeper, or long and nested, than an expression may be.
+    #[error("max recursion depth exceeded")]
+    TooComplex,
+    /// Not in the language.
+    #[error("Syntax error: {0}")]
+    Syntax(String),
+}
+
+/// Parses an expression and expands its macros.
+pub(crate) fn parse(source: &str) -> Result<Ast, ParseError> {
+    measure(source)?;
+    let parsed = stacker::grow(STACK, || {
+        let parser = PrattParser::new()
+            .max_recursion_depth(MAX_BRACKETS)
+            .enable_optional_syntax(true)
+            .enable_ident_escape_syntax(false);
+        let parsed = parser.parse(source).map_err(|errors| {
+            let message = errors.errors.first().map_or("cannot be parsed", |error| &error.msg);
+            ParseError::Syntax(message.strip_prefix("Syntax error: ").unwrap_or(message).to_owned())
+        })?;
+        let mut ast = Ast::default();
+        let root = lower(&mut ast, parsed)?;
+        ast.set_root(root);
+        Ok(ast)
+    });
+    parsed
+}
+
+/// What was read of the innermost open bracket.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    /// Binary operators since the last `&&`, `||` or comma: each is a level of the expression to its left.
+    operators: usize,
+    /// Selections, indices and calls since the last operator.
+    chain: usize,
+    /// Conditionals since the last comma: each is a level of the expression to its right.
+    conditionals: usize,
+}
+
+impl Level {
+    fn depth(self) -> usize {
+        self.operators + self.chain + self.conditionals + 1
+    }
+}
+
+/// Refuses texts whose parsing would take much stack, time or memory.
+fn measure(source: &str) -> Result<(), ParseError> {
+    if source.len() > MAX_CHARACTERS {
+        let characters = source.chars().count();
+        if characters > MAX_CHARACTERS {
+            return Err(ParseError::TooLong(characters));
+        }
+    }
+    let mut lexer = Lexer::new(source);
+    let mut open: Vec<Level> = Vec::new();
+    let mut outer = 0;
+    let mut level = Level::default();
+    let mut tokens = 0;
+    let mut deepest = 0;
+    loop {
+        let token = lexer.lex();
+        tokens += 1;
+        match token.kind {
+            TokenKind::TokEnd => break,
+            TokenKind::TokError => {
+                let message = lexer
+                    .get_error()
+                    .map_or("token recognition error", |error| &error.message);
+                return Err(ParseError::Syntax(message.to_owned()));
+            }
+            TokenKind::TokLeftParen | TokenKind::TokLeftBracket | TokenKind::TokLeftBrace => {
+                level.chain += 1;
+                outer += level.depth();
+                open.push(level);
+                level = Level::default();
+            }
+            TokenKind::TokRightParen | TokenKind::TokRightBracket | TokenKind::TokRightBrace => {
+                level = open
+                    .pop()
+                    .ok_or_else(|| ParseError::Syntax(format!("unexpected '{}'", token.kind.as_str())))?;
+                outer -= level.depth();
+            }
+            TokenKind::TokDot => level.chain += 1,
+            TokenKind::TokComma => level = Level::default(),
+            TokenKind::TokLogicalAnd | TokenKind::TokLogicalOr => {
+                level.operators = 0;
+                level.chain = 0;
+            }
+            TokenKind::TokQuestion => {
+                level.conditionals += 1;
+                level.operators = 0;
+                level.chain = 0;
+            }
+            TokenKind::TokColon => {
+                level.operators = 0;
+                level.chain = 0;
+            }
+            TokenKind::TokMinus
+            | TokenKind::TokPlus
+            | TokenKind::TokAsterisk
+            | TokenKind::TokSlash
+            | TokenKind::TokPercent
+            | TokenKind::TokEqualEqual
+            | TokenKind::TokExclamationEqual
+            | TokenKind::TokLess
+            | TokenKind::TokLessEqual
+            | TokenKind::TokGreater
+            | TokenKind::TokGreaterEqual
+            | TokenKind::TokIn => {
+                level.operators += 1;
+                level.chain = 0;
+            }
+            _ => {}
+        }
+        deepest = deepest.max(outer + level.depth());
+        if deepest > MAX_DEPTH || open.len() > usize::from(MAX_BRACKETS) || tokens * deepest > MAX_TOKENS_BY_DEPTH {
+            return Err(ParseError::TooComplex);
+        }
+    }
+    if open.is_empty() {
+        Ok(())
+    } else {
+        Err(ParseError::Syntax(
+            "mismatched input '<EOF>', a bracket is not closed".to_owned(),
+        ))
+    }
+}
+
+fn lower(ast: &mut Ast, expression: IdedExpr) -> Result<NodeId, ParseError> {
+    deeper(|| match expression.expr {
+        Expr::Unspecified => Err(ParseError::Syntax("cannot be parsed".to_owned())),
+        Expr::Literal(literal) => Ok(ast.add(Node::Literal(constant(literal)))),
+        Expr::Ident(name) => Ok(ast.add(Node::Ident(name.into()))),
+        Expr::Select(select) => {
+            let operand = lower(ast, *select.operand)?;
+            Ok(ast.add(Node::Select {
+                operand,
+                field: select.field.into(),
+                test_only: select.test,
+            }))
+        }
+        Expr::Call(call) => {
+            let target = call.target.map(|target| lower(ast, *target)).transpose()?;
+            let args = lower_all(ast, call.args)?;
+            if let Some(expanded) = target.and_then(|target| macros::expand(ast, target, &call.func_name, &args)) {
+                return expanded.map_err(ParseError::Syntax);
+            }
+            Ok(ast.add(Node::Call {
+                function: call.func_name.into(),
+                target,
+                args,
+            }))
+        }
+        Expr::List(list) => {
+            let optional: Vec<bool> = (0..list.elements.len())
+                .map(|index| list.optional_indices.contains(&index))
+                .collect();
+            let items = lower_all(ast, list.elements)?.into_iter().zip(optional).collect();
+            Ok(ast.add(Node::List { items }))
+        }
+        Expr::Map(map) => {
+            let mut entries = Vec::with_capacity(map.entries.len());
+            for entry in map.entries {
+                if let EntryExpr::MapEntry(entry) = entry.expr {
+                    entries.push(Entry {
+                        key: lower(ast, entry.key)?,
+                        value: lower(ast, entry.value)?,
+                        optional: entry.optional,
+                    });
+                }
+            }
+            Ok(ast.add(Node::Map { entries }))
+        }
+        Expr::Struct(object) => Ok(ast.add(Node::Struct {
+            type_name: object.type_name.into(),
+        })),
+        Expr::Comprehension(fold) => {
+            let fold = Comprehension {
+                range: lower(ast, fold.iter_range)?,
+                variable: fold.iter_var.into(),
+                second_variable: fold.iter_var2.map(Into::into),
+                accumulator: fold.accu_var.into(),
+                init: lower(ast, fold.accu_init)?,
+                condition: lower(ast, fold.loop_cond)?,
+                step: lower(ast, fold.loop_step)?,
+                result: lower(ast, fold.result)?,
+            };
+            Ok(ast.add(Node::Comprehension(Box::new(fold))))
+        }
+    })
+}
+
+fn lower_all(ast: &mut Ast, expressions: Vec<IdedExpr>) -> Result<Vec<NodeId>, ParseError> {
+    expressions
+        .into_iter()
+        .map(|expression| lower(ast, expression))
+        .collect()
+}
+
+fn constant(literal: LiteralValue) -> Value<'static> {
+    match literal {
+        LiteralValue::Null => Value::Null,
+        LiteralValue::Boolean(b) => Value::Bool(b.into_inner()),
+        LiteralValue::Int(i) => Value::Int(i.into_inner()),
+        LiteralValue::UInt(u) => Value::Uint(u.into_inner()),
+        LiteralValue::Double(d) => Value::Double(d.into_inner()),
+        LiteralValue::String(text) => Value::string(text.into_inner()),
+        LiteralValue::Bytes(bytes) => Value::Bytes(bytes.into_inner().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_expression_is_refused() {
+        for source in ["", "1 +", "(", ")", "a.", "'", "a b", "`a`", "[1", "{1}", "for"] {
+            assert!(matches!(parse(source), Err(ParseError::Syntax(_))), "{source}");
+        }
+    }
+
+    #[test]
+    fn deep_and_long_texts_are_refused_quickly() {
+        let deep = |open: &str, close: &str, n: usize| format!("{}1{}", open.repeat(n), close.repeat(n));
+        for source in [
+            deep("(", ")", 50_000),
+            deep("[", "]", 50_000),
+            deep("-(", ")", 25_000),
+            deep("f(", ")", 25_000),
+            format!("a{}", ".b".repeat(49_000)),
+            format!("a{}", "[0]".repeat(30_000)),
+            format!("a{}", ".f()".repeat(20_000)),
+            format!("1{}", "+1".repeat(49_000)),
+            format!("{}1", "true?1:".repeat(14_000)),
+            format!("{}1{}", "true?".repeat(9_000), ":1".repeat(9_000)),
+        ] {
+            assert_eq!(parse(&source).err(), Some(ParseError::TooComplex), "{}", &source[..10]);
+        }
+        assert!(matches!(
+            parse(&"!!(!".repeat(20_000)),
+            Err(ParseError::Syntax(_) | ParseError::TooComplex)
+        ));
+        assert_eq!(parse(&"1".repeat(100_001)).err(), Some(ParseError::TooLong(100_001)));
+    }
+
+    #[test]
+    fn long_flat_expressions_are_accepted() {
+        let terms = vec!["a.b.c == 'x'"; 2_000].join(" || ");
+        assert!(parse(&terms).is_ok());
+        let list = format!("a in [{}]", vec!["'x'"; 10_000].join(","));
+        assert!(parse(&list).is_ok());
+    }
+}
