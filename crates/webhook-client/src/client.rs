@@ -7,6 +7,7 @@ use arc_swap::ArcSwapOption;
 use rustls::ClientConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::version::{TLS12, TLS13};
+use tokio::sync::Semaphore;
 
 use crate::dial::Dialer;
 use crate::endpoint::{self, Endpoint, EndpointSpec};
@@ -29,6 +30,9 @@ pub struct Options {
     pub identity: Option<ClientIdentity>,
     /// Where names come from.
     pub resolver: Arc<dyn Resolve>,
+    /// The idle connections that are kept for later, of all endpoints together: each is a descriptor. A connection
+    /// that finds no place is closed after its call.
+    pub max_idle_connections: usize,
 }
 
 impl Default for Options {
@@ -39,6 +43,7 @@ impl Default for Options {
             platform_hosts: Vec::new(),
             identity: None,
             resolver: Arc::new(SystemResolver::default()),
+            max_idle_connections: 1024,
         }
     }
 }
@@ -62,6 +67,7 @@ pub struct WebhookClient {
 pub(crate) struct Common {
     pub(crate) dialer: Dialer,
     pub(crate) identity: ArcSwapOption<ClientIdentity>,
+    pub(crate) idle_places: Arc<Semaphore>,
     trust: TrustStore,
     provider: Arc<CryptoProvider>,
 }
@@ -75,6 +81,7 @@ impl WebhookClient {
         let common = Arc::new(Common {
             dialer: Dialer::new(options.policy, surroundings, options.resolver),
             identity: ArcSwapOption::from_pointee(options.identity),
+            idle_places: Arc::new(Semaphore::new(options.max_idle_connections.min(Semaphore::MAX_PERMITS))),
             trust: TrustStore::new(provider.signature_verification_algorithms),
             provider,
         });

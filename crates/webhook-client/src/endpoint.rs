@@ -224,7 +224,7 @@ impl Endpoint {
         Session {
             identity,
             tls: TlsConnector::from(Arc::new(config)),
-            pool: Arc::default(),
+            pool: Arc::new(Pool::new(Arc::clone(&self.common.idle_places))),
             opening: tokio::sync::Mutex::default(),
             certificate_requested: AtomicBool::new(false),
         }
@@ -251,5 +251,16 @@ fn is_same(one: Option<&Arc<ClientIdentity>>, other: Option<&Arc<ClientIdentity>
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),
         (None, None) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten thousand of them are a few megabytes.
+    #[test]
+    fn an_endpoint_is_small_until_it_is_called() {
+        assert!(size_of::<Endpoint>() <= 512, "{}", size_of::<Endpoint>());
     }
 }

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::MAX_ANSWER;
@@ -32,9 +33,10 @@ const PER_CALL: u64 = 2 * MAX_ANSWER as u64;
 /// How long a call over HTTP/2 that was given up must have heard nothing for its connection to be taken for dead.
 const SILENCE: Duration = Duration::from_secs(1);
 
-#[derive(Default)]
 pub(crate) struct Pool {
     state: Mutex<State>,
+    /// Places for idle connections, shared with all other pools: descriptors are everyone's.
+    idle_places: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -50,12 +52,19 @@ struct State {
 struct Idle {
     connection: Exclusive,
     until: Instant,
+    _place: OwnedSemaphorePermit,
 }
 
 struct Shared {
     connection: Arc<Multiplexed>,
     calls: usize,
-    idle_since: Instant,
+    /// Held while there are no calls.
+    idle: Option<IdleSince>,
+}
+
+struct IdleSince {
+    since: Instant,
+    _place: OwnedSemaphorePermit,
 }
 
 /// A connection for one call. Unless [`finish`](Self::finish) gives it back it is dropped, and with it the call.
@@ -69,6 +78,13 @@ pub(crate) struct Lease {
 }
 
 impl Pool {
+    pub(crate) fn new(idle_places: Arc<Semaphore>) -> Self {
+        Self {
+            state: Mutex::default(),
+            idle_places,
+        }
+    }
+
     /// A connection that is open already.
     pub(crate) async fn take(self: &Arc<Self>) -> Option<Lease> {
         while let Some((connection, is_idle)) = self.pick() {
@@ -95,7 +111,7 @@ impl Pool {
                 state.shared.push(Shared {
                     connection: Arc::clone(connection),
                     calls: 1,
-                    idle_since: Instant::now(),
+                    idle: None,
                 });
             }
         }
@@ -115,10 +131,8 @@ impl Pool {
         state.sweep(Instant::now());
         if let Some(shared) = state.shared.iter_mut().find(|shared| shared.has_room()) {
             shared.calls += 1;
-            return Some((
-                Connection::Multiplexed(Arc::clone(&shared.connection)),
-                shared.calls == 1,
-            ));
+            let is_idle = shared.idle.take().is_some();
+            return Some((Connection::Multiplexed(Arc::clone(&shared.connection)), is_idle));
         }
         state
             .idle
@@ -142,10 +156,11 @@ impl Pool {
         connection.about.traffic.calls_are_over();
         let keep = keep_alive.map_or(MAX_IDLE_TIME, |promised| promised.saturating_sub(KEEP_ALIVE_MARGIN));
         let mut state = self.lock();
-        if state.idle.len() < MAX_IDLE {
+        if let Some(place) = self.idle_place().filter(|_| state.idle.len() < MAX_IDLE) {
             state.idle.push(Idle {
                 connection,
                 until: Instant::now() + keep.min(MAX_IDLE_TIME),
+                _place: place,
             });
             self.keep_swept(&mut state);
         }
@@ -161,16 +176,22 @@ impl Pool {
         else {
             return;
         };
-        if is_dead {
-            state.shared.swap_remove(index);
-            return;
-        }
         let shared = &mut state.shared[index];
         shared.calls -= 1;
         if shared.calls == 0 {
-            shared.idle_since = Instant::now();
             connection.about.traffic.calls_are_over();
+            shared.idle = self.idle_place().map(|place| IdleSince {
+                since: Instant::now(),
+                _place: place,
+            });
         }
+        if is_dead || (shared.calls == 0 && shared.idle.is_none()) {
+            state.shared.swap_remove(index);
+        }
+    }
+
+    fn idle_place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.idle_places).try_acquire_owned().ok()
     }
 
     /// Sees to it that idle connections are closed in time, by a task that ends when there are none.
@@ -204,8 +225,8 @@ impl State {
         self.idle
             .retain(|idle| idle.until > now && !idle.connection.is_closed());
         self.shared.retain(|shared| {
-            let is_expired = shared.calls == 0 && now.duration_since(shared.idle_since) >= MAX_IDLE_TIME;
-            !is_expired && !shared.connection.is_closed()
+            let is_expired = |idle: &IdleSince| now.duration_since(idle.since) >= MAX_IDLE_TIME;
+            !shared.idle.as_ref().is_some_and(is_expired) && !shared.connection.is_closed()
         });
     }
 }

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::op::Query;
 use hickory_resolver::proto::rr::{Name, RecordType};
-use hickory_resolver::{Hosts, TokioResolver};
+use hickory_resolver::{Hosts, ResolverBuilder, TokioResolver};
 
 /// Resolves names. The one implementation outside of tests is [`SystemResolver`].
 pub trait Resolve: Send + Sync + 'static {
@@ -99,17 +101,21 @@ fn stamp(file: &Metadata) -> Option<(SystemTime, u64)> {
 
 impl System {
     fn read() -> Self {
-        let dns = TokioResolver::builder_tokio().and_then(|mut builder| {
+        Self {
+            hosts: Hosts::from_system().unwrap_or_default(),
+            dns: Self::dns(TokioResolver::builder_tokio()),
+        }
+    }
+
+    fn dns(builder: Result<ResolverBuilder<TokioRuntimeProvider>, NetError>) -> Result<TokioResolver, String> {
+        let build = |mut builder: ResolverBuilder<_>| {
             let options = builder.options_mut();
             options.positive_max_ttl = Some(MAX_POSITIVE_TTL);
             options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
             options.max_active_requests = MAX_ACTIVE_QUERIES;
             builder.build()
-        });
-        Self {
-            hosts: Hosts::from_system().unwrap_or_default(),
-            dns: dns.map_err(|error| error.to_string()),
-        }
+        };
+        builder.and_then(build).map_err(|error| error.to_string())
     }
 
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
@@ -151,6 +157,10 @@ fn listed(hosts: &Hosts, name: &Name) -> Vec<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use hickory_resolver::config::{NameServerConfig, ResolverConfig};
+    use hickory_resolver::proto::op::{Message, ResponseCode};
+    use hickory_resolver::proto::rr::{RData, Record};
+
     use super::*;
 
     fn system(hosts: &str) -> System {
@@ -172,6 +182,68 @@ mod tests {
         ] {
             let expected: Vec<IpAddr> = addresses.into_iter().map(|address| address.parse().unwrap()).collect();
             assert_eq!(system.resolve(name).await.unwrap(), expected, "{name}");
+        }
+    }
+
+    /// A name server that knows `*.known.` and writes down what it is asked.
+    async fn name_server() -> (u16, Arc<Mutex<Vec<String>>>) {
+        let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = Arc::clone(&asked);
+        tokio::spawn(async move {
+            let mut buffer = [0; 1500];
+            loop {
+                let (length, from) = socket.recv_from(&mut buffer).await.unwrap();
+                let question = Message::from_vec(&buffer[..length]).unwrap();
+                let query = question.queries[0].clone();
+                let name = query.name().to_string().to_lowercase();
+                let mut answer = Message::response(question.metadata.id, question.metadata.op_code);
+                answer.metadata.recursion_available = true;
+                answer.add_query(query.clone());
+                if !name.ends_with(".known.") {
+                    answer.metadata.response_code = ResponseCode::NXDomain;
+                } else if query.query_type() == RecordType::A {
+                    let address = RData::A(std::net::Ipv4Addr::new(10, 1, 2, 3).into());
+                    answer.add_answer(Record::from_rdata(query.name().clone(), 3600, address));
+                }
+                log.lock().unwrap().push(name);
+                socket.send_to(&answer.to_vec().unwrap(), from).await.unwrap();
+            }
+        });
+        (port, asked)
+    }
+
+    #[tokio::test]
+    async fn search_domains_are_tried_for_single_labels_alone() {
+        let (port, asked) = name_server().await;
+        let mut server = NameServerConfig::udp(std::net::Ipv4Addr::LOCALHOST.into());
+        server
+            .connections
+            .iter_mut()
+            .for_each(|connection| connection.port = port);
+        let search = vec!["search.known.".parse().unwrap()];
+        let config = ResolverConfig::from_parts(None, search, vec![server]);
+        let system = System {
+            hosts: Hosts::default(),
+            dns: System::dns(Ok(TokioResolver::builder_with_config(
+                config,
+                TokioRuntimeProvider::default(),
+            ))),
+        };
+        for (name, found, expected) in [
+            ("webhook", true, "webhook.search.known."),
+            ("webhook.known", true, "webhook.known."),
+            ("webhook.example", false, "webhook.example."),
+        ] {
+            asked.lock().unwrap().clear();
+            let addresses = system.resolve(name).await;
+            assert_eq!(addresses.is_ok(), found, "{name}: {addresses:?}");
+            let asked = asked.lock().unwrap().clone();
+            assert!(
+                !asked.is_empty() && asked.iter().all(|question| question == expected),
+                "{name}: {asked:?}"
+            );
         }
     }
 

@@ -196,34 +196,40 @@ async fn a_connection_that_went_silent_costs_one_deadline() {
     assert!(ask(&endpoint).await.unwrap().connected.is_some());
 }
 
+/// A server that tells when a connection has ended. `/slow` takes a while.
+async fn telling(setup: &Setup, protocol: &str) -> (String, mpsc::UnboundedReceiver<()>) {
+    let (ended, is_ended) = mpsc::unbounded_channel();
+    let address = server(&setup.identity(), &[protocol], move |stream, _| {
+        let ended = ended.clone();
+        async move {
+            let service = service_fn(|request: Request<Incoming>| async move {
+                if request.uri().path() == "/slow" {
+                    tokio::time::sleep(SHORT).await;
+                }
+                Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"[]"))))
+            });
+            let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
+            let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+            ended.send(()).unwrap();
+        }
+    })
+    .await;
+    (format!("https://{address}"), is_ended)
+}
+
 #[tokio::test]
 async fn a_dropped_endpoint_closes_what_is_idle_and_lets_calls_finish() {
     let setup = Setup::new();
     for protocol in ["http/1.1", "h2"] {
-        let (ended, mut is_ended) = mpsc::unbounded_channel();
-        let address = server(&setup.identity(), &[protocol], move |stream, _| {
-            let ended = ended.clone();
-            async move {
-                let service = service_fn(|request: Request<Incoming>| async move {
-                    if request.uri().path() == "/slow" {
-                        tokio::time::sleep(SHORT).await;
-                    }
-                    Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"[]"))))
-                });
-                let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-                let _ = builder.serve_connection(TokioIo::new(stream), service).await;
-                ended.send(()).unwrap();
-            }
-        })
-        .await;
-        let endpoint = setup.endpoint(&format!("https://{address}/"));
+        let (url, mut is_ended) = telling(&setup, protocol).await;
+        let endpoint = setup.endpoint(&url);
         ask(&endpoint).await.unwrap();
         drop(endpoint);
         timeout(LONG, is_ended.recv())
             .await
             .expect("the idle connection is closed");
 
-        let endpoint = Arc::new(setup.endpoint(&format!("https://{address}/slow")));
+        let endpoint = Arc::new(setup.endpoint(&format!("{url}/slow")));
         let call = tokio::spawn({
             let endpoint = Arc::clone(&endpoint);
             async move { ask(&endpoint).await }
@@ -233,5 +239,25 @@ async fn a_dropped_endpoint_closes_what_is_idle_and_lets_calls_finish() {
         timeout(LONG, is_ended.recv())
             .await
             .expect("the connection ends with its call");
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_in_time_though_nobody_calls() {
+    let setup = Setup::new();
+    for protocol in ["http/1.1", "h2"] {
+        let (url, mut is_ended) = telling(&setup, protocol).await;
+        let endpoint = setup.endpoint(&url);
+        ask(&endpoint).await.unwrap();
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(20)).await;
+        tokio::time::resume();
+        assert!(ask(&endpoint).await.unwrap().connected.is_none());
+        tokio::time::pause();
+        for _ in 0..8 {
+            tokio::time::advance(Duration::from_secs(5)).await;
+        }
+        tokio::time::resume();
+        timeout(LONG, is_ended.recv()).await.expect("it is closed");
     }
 }

@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ephemeral_testing::webhook::{Http, Reply, Webhook};
-use ephemeral_webhook_client::{Call, CallError, Failure, Full};
+use ephemeral_webhook_client::{Call, CallError, Failure, Full, Options};
 use http::StatusCode;
 
-use crate::support::{LONG, SHORT, Setup, ask, call};
+use crate::support::{LONG, SHORT, Setup, ask, call, options};
 
 fn from(consumer: &str) -> Call {
     Call {
@@ -85,13 +85,31 @@ async fn a_deadline_that_has_passed_is_a_timeout() {
     assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
 }
 
-/// An endpoint that was never called holds no connection, no TLS configuration and no copy of the trust store.
-#[test]
-fn ten_thousand_endpoints_are_cheap_to_make() {
-    let setup = Setup::new();
-    let endpoints: Vec<_> = (0..10_000)
-        .map(|number| setup.endpoint(&format!("https://webhook-{number}.example.com/")))
-        .collect();
-    assert_eq!(endpoints.len(), 10_000);
-    assert!(size_of_val(&endpoints[0]) <= 512, "{}", size_of_val(&endpoints[0]));
+#[tokio::test]
+async fn idle_connections_are_bounded_for_all_webhooks_together() {
+    for http in [Http::One, Http::Two] {
+        let setup = Setup::with(Options {
+            max_idle_connections: 1,
+            ..options()
+        });
+        let mut webhooks = Vec::new();
+        for _ in 0..2 {
+            let webhook = Webhook::builder(setup.identity()).http(http);
+            let webhook = webhook.start(|_| Reply::body(StatusCode::OK, "[]")).await;
+            webhooks.push((setup.endpoint(&webhook.url("/")), webhook));
+        }
+        for (endpoint, _) in &webhooks {
+            for _ in 0..3 {
+                ask(endpoint).await.unwrap();
+            }
+        }
+        let connections: Vec<_> = webhooks.iter().map(|(_, webhook)| webhook.connections()).collect();
+        assert_eq!(connections, [1, 3]);
+        // The place goes with the endpoint that held it.
+        let (_, second) = (webhooks.remove(0), &webhooks[0]);
+        for _ in 0..3 {
+            ask(&second.0).await.unwrap();
+        }
+        assert_eq!(second.1.connections(), 4);
+    }
 }
