@@ -1,0 +1,102 @@
+//! One request: what holds for every one of them, whatever the service does.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, Method, Request, Response};
+use http_body::Body;
+use http_body_util::Full;
+use hyper::body::Incoming;
+
+use super::config::MAX_HEADER_BYTES;
+use super::connection::Connection;
+use super::stats::Stats;
+use crate::fault::{ClientFault, Fault, PlatformFault};
+
+/// Answers requests.
+pub trait Service: Send + Sync + 'static {
+    /// Answers one. The future is dropped when the caller is gone.
+    fn call(
+        &self,
+        request: Request<Incoming>,
+        connection: Arc<Connection>,
+    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+}
+
+impl<F, R> Service for F
+where
+    F: Fn(Request<Incoming>, Arc<Connection>) -> R + Send + Sync + 'static,
+    R: Future<Output = Response<Full<Bytes>>> + Send,
+{
+    fn call(
+        &self,
+        request: Request<Incoming>,
+        connection: Arc<Connection>,
+    ) -> impl Future<Output = Response<Full<Bytes>>> + Send {
+        self(request, connection)
+    }
+}
+
+/// Answers one request by `service`: 431 for headers that are too large, 500 if it panics.
+pub(super) async fn answer<S: Service>(
+    service: &S,
+    request: Request<Incoming>,
+    connection: Arc<Connection>,
+    stats: &Stats,
+) -> Response<Full<Bytes>> {
+    let _active = connection.begin_request();
+    let is_head = request.method() == Method::HEAD;
+    let response = if header_bytes(&request) > MAX_HEADER_BYTES {
+        respond(&ClientFault::HeadersTooLarge.into())
+    } else {
+        // What a panic leaves behind is dropped with the future; all that requests share is unwind-safe by itself.
+        let call = async { service.call(request, Arc::clone(&connection)).await };
+        AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| {
+            // The panic hook has logged where.
+            stats.panics.fetch_add(1, Ordering::Relaxed);
+            respond(
+                &PlatformFault::Internal("this request caused apiserver to panic. Look in the logs for details".into())
+                    .into(),
+            )
+        })
+    };
+    if is_head { without_body(response) } else { response }
+}
+
+/// The size of a header list as it stands on the wire of HTTP/1.1, the path included.
+fn header_bytes(request: &Request<Incoming>) -> usize {
+    const SEPARATORS: usize = ": \r\n".len();
+    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let fields = |headers: &HeaderMap| {
+        headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len() + SEPARATORS)
+            .sum::<usize>()
+    };
+    path + fields(request.headers())
+}
+
+/// A fault as JSON: nothing is known yet about what the client can read.
+fn respond(fault: &Fault) -> Response<Full<Bytes>> {
+    let status = fault.status();
+    let mut response = Response::new(Full::from(status.to_json()));
+    *response.status_mut() = http::StatusCode::from_u16(status.code).expect("a code of our own table");
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// HEAD is answered as GET without the body; hyper leaves it out on HTTP/1.1 alone.
+fn without_body(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
+    if let Some(length) = response.body().size_hint().exact() {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    *response.body_mut() = Full::default();
+    response
+}
