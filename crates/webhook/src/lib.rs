@@ -5,7 +5,7 @@
 //! that: HTTP and TLS, both versions of the review, limits and deadlines, and the checks that a webhook must not forget.
 //!
 //! ```no_run
-//! use ephemeral_webhook::{Answer, Denied, Export, Review, Server, TlsFiles, Webhook};
+//! use ephemeral_webhook::{Answer, Denied, Export, Review, Server, TlsFiles, Webhook, stop_signal};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Deserialize)]
@@ -32,8 +32,7 @@
 //!     let webhook = Webhook::new([Export::new("2hq8vkhcmqzy3ukb", "s3.example.com")], answer);
 //!     let tls = TlsFiles::new("tls/tls.crt", "tls/tls.key").client_ca("kcp/ca.crt");
 //!     let server = Server::builder(tls).bind("0.0.0.0:8443").await?;
-//!     let stop = async { drop(tokio::signal::ctrl_c().await) };
-//!     Ok(server.serve(webhook.route("/ephemeral/bucketinfos"), stop).await?)
+//!     Ok(server.serve(webhook.route("/ephemeral/bucketinfos"), stop_signal()).await?)
 //! }
 //! ```
 //!
@@ -54,6 +53,7 @@ mod denied;
 mod exports;
 mod review;
 mod server;
+mod signal;
 mod tls;
 mod webhook;
 
@@ -66,5 +66,6 @@ pub use ephemeral_review::{
 pub use exports::{Exports, ParseExportsError};
 pub use review::Review;
 pub use server::{Limits, Server, ServerBuilder, ServerError};
+pub use signal::stop_signal;
 pub use tls::{TlsError, TlsFiles, VerifiedClient};
 pub use webhook::Webhook;

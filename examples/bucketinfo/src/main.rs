@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use bucketinfo::Buckets;
 use clap::Parser;
-use ephemeral_webhook::{Exports, Server, TlsFiles};
+use ephemeral_webhook::{Exports, Server, TlsFiles, stop_signal};
 
 /// The sample webhook: counts the objects of a bucket.
 #[derive(Parser)]
@@ -46,10 +46,5 @@ async fn main() -> anyhow::Result<()> {
     let server = Server::builder(tls).bind(&listen).await.with_context(|| listen)?;
     tracing::info!(address = %server.local_addr(), "serving");
     let webhook = bucketinfo::webhook(buckets, exports);
-    Ok(server.serve(webhook.route(bucketinfo::PATH), stopped()).await?)
-}
-
-async fn stopped() {
-    // Without a signal handler the process ends by the signal itself.
-    drop(tokio::signal::ctrl_c().await);
+    Ok(server.serve(webhook.route(bucketinfo::PATH), stop_signal()).await?)
 }
