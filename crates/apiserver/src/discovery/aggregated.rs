@@ -80,7 +80,7 @@ struct VersionDiscovery<'a> {
 #[serde(rename_all = "camelCase")]
 struct ResourceDiscovery<'a> {
     resource: &'a str,
-    response_kind: Kind<'a>,
+    response_kind: GroupVersionKind<'a>,
     scope: &'static str,
     singular_resource: &'a str,
     verbs: [&'static str; 1],
@@ -91,7 +91,7 @@ struct ResourceDiscovery<'a> {
 }
 
 #[derive(Serialize)]
-struct Kind<'a> {
+struct GroupVersionKind<'a> {
     group: &'a str,
     version: &'a str,
     kind: &'a str,
@@ -116,7 +116,7 @@ impl<'a> VersionDiscovery<'a> {
             let names = &resource.schema.names;
             ResourceDiscovery {
                 resource: &names.plural,
-                response_kind: Kind {
+                response_kind: GroupVersionKind {
                     group: &group.name,
                     version: &version.name,
                     kind: &names.kind,

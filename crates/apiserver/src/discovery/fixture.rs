@@ -26,7 +26,7 @@ pub(crate) fn version(name: &str, document: &str) -> Version {
         served: true,
         storage: false,
         deprecation: None,
-        schema: Err(SchemaProblem {
+        schema: Err(SchemaProblem::Version {
             version: name.into(),
             fault: "not compiled".into(),
         }),

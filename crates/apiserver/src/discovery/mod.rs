@@ -38,8 +38,14 @@ const MAX_EXPORTS: u64 = 1024;
 /// The documents of all APIs, each made once.
 pub struct Documents {
     server_address: Option<Arc<str>>,
-    exports: Cache<(Arc<str>, Arc<str>), Known<Export<Handle>>>,
+    exports: Cache<ExportKey, Known<Export<Handle>>>,
     union: Mutex<Option<Known<Snapshot>>>,
+}
+
+#[derive(Debug, Eq, Hash, PartialEq)]
+struct ExportKey {
+    cluster: Arc<str>,
+    name: Arc<str>,
 }
 
 /// Documents, and what they were made of. As long as this is kept its address is nobody else's.
@@ -81,7 +87,10 @@ impl Documents {
 
     /// The documents of one export. A change of one export costs the documents of that one.
     pub fn of_export(&self, export: &Arc<Export<Handle>>) -> Arc<Published> {
-        let key = (Arc::clone(&export.cluster), Arc::clone(&export.name));
+        let key = ExportKey {
+            cluster: Arc::clone(&export.cluster),
+            name: Arc::clone(&export.name),
+        };
         if let Some(published) = self.exports.get(&key).and_then(|known| known.published(export)) {
             return published;
         }

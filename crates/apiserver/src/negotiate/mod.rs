@@ -140,7 +140,7 @@ pub fn negotiate_output(parts: &Parts) -> Result<Output, Fault> {
 
 /// How a document that cannot be transformed is answered: discovery, and every error.
 pub fn negotiate_plain(parts: &Parts) -> Result<Form, Fault> {
-    let target = |target: Option<Target<'_>>| target.is_none().then_some(());
+    let target = |target: Option<Target<'_>>| target.map_or(Ok(()), |_| Err(NotServed));
     let output = negotiate(
         parts,
         &Endpoint {
@@ -159,18 +159,17 @@ pub fn negotiate_error(parts: &Parts) -> Form {
 
 /// How aggregated discovery is answered, if the client asks for it anywhere in its `Accept`.
 pub fn negotiate_discovery(parts: &Parts) -> Option<Output<DiscoveryVersion>> {
-    let target = |target: Option<Target<'_>>| match target? {
-        Target {
+    let target = |target: Option<Target<'_>>| match target {
+        Some(Target {
             group: "apidiscovery.k8s.io",
-            version: "v2",
+            version,
             kind: "APIGroupDiscoveryList",
-        } => Some(DiscoveryVersion::V2),
-        Target {
-            group: "apidiscovery.k8s.io",
-            version: "v2beta1",
-            kind: "APIGroupDiscoveryList",
-        } => Some(DiscoveryVersion::V2beta1),
-        _ => None,
+        }) => match version {
+            "v2" => Ok(DiscoveryVersion::V2),
+            "v2beta1" => Ok(DiscoveryVersion::V2beta1),
+            _ => Err(NotServed),
+        },
+        _ => Err(NotServed),
     };
     negotiate(
         parts,
@@ -234,36 +233,39 @@ struct Target<'a> {
 struct Endpoint<F> {
     /// The value of `sv` that is allowed.
     server_version: Option<&'static str>,
-    /// What is answered to a client that asks for this target, or for none; `None` if that is not served.
+    /// What is answered to a client that asks for this target, or for none.
     target: F,
 }
 
-fn transform(target: Option<Target<'_>>) -> Option<Option<Transform>> {
-    let Some(target) = target else { return Some(None) };
+/// A clause asks for what the endpoint does not have.
+struct NotServed;
+
+fn transform(target: Option<Target<'_>>) -> Result<Option<Transform>, NotServed> {
+    let Some(target) = target else { return Ok(None) };
     let version = match (target.group, target.version) {
         ("meta.k8s.io", "v1") => MetaVersion::V1,
         ("meta.k8s.io", "v1beta1") => MetaVersion::V1beta1,
-        _ => return None,
+        _ => return Err(NotServed),
     };
     let transform = match target.kind {
         "Table" => Transform::Table(version),
         "PartialObjectMetadata" => Transform::PartialObjectMetadata(version),
         "PartialObjectMetadataList" => Transform::PartialObjectMetadataList(version),
-        _ => return None,
+        _ => return Err(NotServed),
     };
-    Some(Some(transform))
+    Ok(Some(transform))
 }
 
 /// `NegotiateOutputMediaType`.
 fn negotiate<T, F>(parts: &Parts, endpoint: &Endpoint<F>) -> Option<Output<T>>
 where
-    F: Fn(Option<Target<'_>>) -> Option<T>,
+    F: Fn(Option<Target<'_>>) -> Result<T, NotServed>,
 {
     let accept = first(&parts.headers, ACCEPT);
     let mut output = if accept.is_empty() {
         Output {
             form: Form::default(),
-            target: (endpoint.target)(None)?,
+            target: (endpoint.target)(None).ok()?,
         }
     } else {
         accept::parse(&accept).iter().find_map(|clause| {
@@ -280,7 +282,7 @@ where
 /// `acceptMediaTypeOptions`: what the parameters of a clause ask for, if that is served.
 fn options<T, F>(clause: &Clause<'_>, media: Media, endpoint: &Endpoint<F>) -> Option<Output<T>>
 where
-    F: Fn(Option<Target<'_>>) -> Option<T>,
+    F: Fn(Option<Target<'_>>) -> Result<T, NotServed>,
 {
     let mut target: Option<Target<'_>> = None;
     let mut pretty = false;
@@ -298,7 +300,7 @@ where
     }
     Some(Output {
         form: Form { media, pretty },
-        target: (endpoint.target)(target)?,
+        target: (endpoint.target)(target).ok()?,
     })
 }
 

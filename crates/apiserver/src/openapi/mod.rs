@@ -4,6 +4,8 @@ mod meta;
 mod paths;
 mod protobuf;
 mod schema;
+#[cfg(test)]
+mod tests;
 
 use std::sync::OnceLock;
 

@@ -71,7 +71,8 @@ fn create(group: &Group, version: &GroupVersion, resource: &Resource, dialect: D
         }
         Dialect::V3 => {
             let content = content(&model);
-            operation.insert("requestBody", object([("content", content.clone())]));
+            let body = [("content", content.clone()), ("required", Value::from(true))];
+            operation.insert("requestBody", object(body));
             operation.insert("responses", responses([("content", content)]));
         }
     }

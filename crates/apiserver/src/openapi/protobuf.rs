@@ -10,10 +10,11 @@ pub(super) fn encode(document: &Value) -> Vec<u8> {
     Document::from(document).encode_to_vec()
 }
 
+/// The whole.
 #[derive(Clone, PartialEq, Message)]
-struct Document {
+pub(super) struct Document {
     #[prost(string, tag = "1")]
-    swagger: String,
+    pub(super) swagger: String,
     #[prost(message, optional, tag = "2")]
     info: Option<Info>,
     #[prost(message, optional, tag = "8")]
@@ -59,7 +60,7 @@ struct Operation {
     #[prost(string, tag = "3")]
     description: String,
     #[prost(string, tag = "5")]
-    operation_id: String,
+    id: String,
     #[prost(string, repeated, tag = "6")]
     produces: Vec<String>,
     #[prost(string, repeated, tag = "7")]
@@ -347,7 +348,7 @@ impl From<&Value> for Operation {
         Self {
             tags: texts(value, "tags"),
             description: text(value, "description"),
-            operation_id: text(value, "operationId"),
+            id: text(value, "operationId"),
             produces: texts(value, "produces"),
             consumes: texts(value, "consumes"),
             parameters: each(value, "parameters"),

@@ -15,33 +15,36 @@ const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 /// The types that OpenAPI knows.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
+/// A keyword, and what its value must be.
+struct Keyword(&'static str, fn(&Value) -> bool);
+
 /// Keywords that are told as they are, if their value is of the right type. Everything else is left out.
-const PLAIN: [(&str, fn(&Value) -> bool); 25] = [
-    ("description", is_text),
-    ("title", is_text),
-    ("format", is_text),
-    ("pattern", is_text),
-    ("default", is_anything),
-    ("example", is_anything),
-    ("externalDocs", is_object),
-    ("enum", is_array),
-    ("required", is_array),
-    ("maximum", is_number),
-    ("minimum", is_number),
-    ("multipleOf", is_number),
-    ("exclusiveMaximum", is_true),
-    ("exclusiveMinimum", is_true),
-    ("uniqueItems", is_true),
-    ("maxLength", is_integer),
-    ("minLength", is_integer),
-    ("maxItems", is_integer),
-    ("minItems", is_integer),
-    ("maxProperties", is_integer),
-    ("minProperties", is_integer),
-    ("x-kubernetes-list-map-keys", is_array),
-    ("x-kubernetes-list-type", is_text),
-    ("x-kubernetes-map-type", is_text),
-    ("x-kubernetes-validations", is_array),
+const PLAIN: [Keyword; 25] = [
+    Keyword("description", is_text),
+    Keyword("title", is_text),
+    Keyword("format", is_text),
+    Keyword("pattern", is_text),
+    Keyword("default", is_anything),
+    Keyword("example", is_anything),
+    Keyword("externalDocs", is_object),
+    Keyword("enum", is_array),
+    Keyword("required", is_array),
+    Keyword("maximum", is_number),
+    Keyword("minimum", is_number),
+    Keyword("multipleOf", is_number),
+    Keyword("exclusiveMaximum", is_true),
+    Keyword("exclusiveMinimum", is_true),
+    Keyword("uniqueItems", is_true),
+    Keyword("maxLength", is_integer),
+    Keyword("minLength", is_integer),
+    Keyword("maxItems", is_integer),
+    Keyword("minItems", is_integer),
+    Keyword("maxProperties", is_integer),
+    Keyword("minProperties", is_integer),
+    Keyword("x-kubernetes-list-map-keys", is_array),
+    Keyword("x-kubernetes-list-type", is_text),
+    Keyword("x-kubernetes-map-type", is_text),
+    Keyword("x-kubernetes-validations", is_array),
 ];
 
 /// The name of a kind among definitions: `gvkToModelName`.
@@ -105,7 +108,7 @@ fn publish(schema: &Value, dialect: Dialect, depth: usize) -> Map {
     }
     let mut out: Map = PLAIN
         .iter()
-        .filter_map(|(key, is_valid)| {
+        .filter_map(|Keyword(key, is_valid)| {
             schema
                 .get(key)
                 .filter(|value| is_valid(value))
