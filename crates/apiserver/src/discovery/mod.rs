@@ -13,6 +13,7 @@ mod tests;
 mod versions;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use ephemeral_index::Export;
 use http::request::Parts;
@@ -34,6 +35,9 @@ const VERBS: [&str; 1] = ["create"];
 
 /// Exports whose documents are kept. Those of another are made anew when they are asked for.
 const MAX_EXPORTS: u64 = 1024;
+
+/// How long documents are kept that nobody asks for: they hold the schemas of their export, which may be gone.
+const KEEP: Duration = Duration::from_hours(1);
 
 /// The documents of all APIs, each made once.
 pub struct Documents {
@@ -64,8 +68,12 @@ impl<T> Clone for Known<T> {
 }
 
 impl<T> Known<T> {
+    fn is_of(&self, of: &Arc<T>) -> bool {
+        std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(of))
+    }
+
     fn published(&self, of: &Arc<T>) -> Option<Arc<Published>> {
-        std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(of)).then(|| Arc::clone(&self.published))
+        self.is_of(of).then(|| Arc::clone(&self.published))
     }
 }
 
@@ -80,7 +88,7 @@ impl Documents {
     pub fn new(server_address: Option<&str>) -> Self {
         Self {
             server_address: server_address.map(Arc::from),
-            exports: Cache::new(MAX_EXPORTS),
+            exports: Cache::builder().max_capacity(MAX_EXPORTS).time_to_idle(KEEP).build(),
             union: Mutex::default(),
         }
     }
@@ -94,15 +102,15 @@ impl Documents {
         if let Some(published) = self.exports.get(&key).and_then(|known| known.published(export)) {
             return published;
         }
-        let published = self.publish(Catalog::new(export.resources.iter().map(|nomination| &**nomination)));
-        self.exports.insert(
-            key,
-            Known {
+        // Of several requests that find nothing, one makes the documents for all.
+        let known = self.exports.entry(key).and_upsert_with(|known| {
+            let known = known.map(moka::Entry::into_value).filter(|known| known.is_of(export));
+            known.unwrap_or_else(|| Known {
                 of: Arc::downgrade(export),
-                published: Arc::clone(&published),
-            },
-        );
-        published
+                published: self.publish(Catalog::new(export.resources.iter().map(|nomination| &**nomination))),
+            })
+        });
+        known.into_value().published
     }
 
     /// The documents of all exports together, as in a workspace that bound them. Of two that have the same resource
