@@ -1,4 +1,4 @@
-//! Kubernetes structural schemas: parse, prune, default and validate objects as the API server does.
+#![doc = include_str!("../README.md")]
 
 pub mod cel;
 mod default;

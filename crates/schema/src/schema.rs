@@ -7,36 +7,16 @@ use crate::default::{self, DefaultsTooLarge};
 use crate::embedded;
 use crate::field::{self, Path};
 use crate::meta::{self, TypeError};
-use crate::node::{self, Node};
+use crate::node::{self, Additional, Node};
 use crate::problem::{Problem, Reason};
 use crate::prune;
 use crate::validate::{self, ValidateOptions};
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, deeper};
 
 /// How problems name the document.
 const DOCUMENT: &str = "openAPIV3Schema";
 
 /// A structural schema, compiled once for any number of objects. Copies share it.
-///
-/// ```
-/// use structural_schema::{Map, Schema, ValidateOptions, Value, json};
-///
-/// let document = json::decode(br#"{
-///     "type": "object",
-///     "properties": {"spec": {"type": "object", "properties": {
-///         "size": {"type": "integer", "minimum": 1, "default": 3}
-///     }}}
-/// }"#)?.into_value();
-/// let schema = Schema::compile(&document)?;
-///
-/// let mut object = json::decode(br#"{"spec": {"color": "red"}}"#)?.into_value();
-/// let object = object.as_object_mut().ok_or("not an object")?;
-/// assert_eq!(schema.prune(object), ["spec.color"]);
-/// schema.apply_defaults(object)?;
-/// assert_eq!(object.get("spec").and_then(|spec| spec.get("size")), Some(&Value::Int(3)));
-/// assert!(schema.validate(object, ValidateOptions::default()).is_empty());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct Schema {
     compiled: Arc<Compiled>,
@@ -72,7 +52,7 @@ impl Schema {
         };
         let mut root = node::parse(fields, &path)?;
         let mut problems = Vec::new();
-        prepare_defaults(&mut root, &path, &mut problems);
+        prepare_defaults(&mut root, Defaults::Checked, &path, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -152,28 +132,36 @@ impl Schema {
     }
 }
 
+/// Whether defaults are checked. Kubernetes does not look below `additionalProperties`, though it fills those in too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Defaults {
+    Checked,
+    Unchecked,
+}
+
 /// Prunes the defaults of a schema as objects are pruned, and checks that they satisfy it (`PruneDefaults`,
 /// `ValidateDefaults`).
-fn prepare_defaults(node: &mut Node, path: &Path<'_>, problems: &mut Vec<Problem>) {
+fn prepare_defaults(node: &mut Node, defaults: Defaults, path: &Path<'_>, problems: &mut Vec<Problem>) {
     if !node.within.defaults {
         return;
     }
-    crate::value::deeper(|| {
+    deeper(|| {
         let properties_path = path.child("properties");
         for (name, property) in &mut node.properties {
-            prepare_defaults(property, &properties_path.key(name), problems);
+            prepare_defaults(property, defaults, &properties_path.key(name), problems);
         }
         if let Some(items) = &mut node.items {
-            prepare_defaults(items, &path.child("items"), problems);
+            prepare_defaults(items, defaults, &path.child("items"), problems);
         }
-        if let node::Additional::Schema(additional) = &mut node.additional {
-            prepare_defaults(additional, &path.child("additionalProperties"), problems);
+        if let Additional::Schema(additional) = &mut node.additional {
+            let path = path.child("additionalProperties");
+            prepare_defaults(additional, Defaults::Unchecked, &path, problems);
         }
         if let Some(mut default) = node.default.take() {
-            let path = path.child("default");
             let errors = prepare_default(node, &mut default);
-            if !errors.is_empty() {
-                problems.push(Problem::new(&path, Reason::InvalidDefault(errors)));
+            if defaults == Defaults::Checked && !errors.is_empty() {
+                let reason = Reason::InvalidDefault(errors);
+                problems.push(Problem::new(&path.child("default"), reason));
             }
             node.default = Some(default);
         }
@@ -181,13 +169,13 @@ fn prepare_defaults(node: &mut Node, path: &Path<'_>, problems: &mut Vec<Problem
 }
 
 fn prepare_default(node: &Node, default: &mut Value) -> Vec<field::Error> {
-    let path = Path::root();
     prune::prune_value(node, default);
+    let path = Path::root();
     if let Err(error) = embedded::coerce_value(node, default, &path) {
         return vec![error];
     }
     let mut errors = Vec::new();
-    validate::validate_schema(node, default, &path, ValidateOptions::default(), &mut errors);
+    validate::validate_default(node, default, &mut errors);
     if let Value::Object(map) = default {
         validate::validate_embedded(node, map, &path, &mut errors);
     }

@@ -2,6 +2,8 @@
 //!
 //! `CREATE_VECTORS` names another folder of vectors of the same format.
 
+#![allow(clippy::unwrap_used, reason = "a test fails that way")]
+
 mod support;
 
 use std::fs;
@@ -35,10 +37,6 @@ fn creates_are_answered_as_recorded() {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors/create"),
         PathBuf::from,
     );
-    if !folder.exists() && std::env::var_os("CREATE_VECTORS").is_none() {
-        // The vectors belong to the repository, not to the package.
-        return;
-    }
     let mut ran = 0;
     let mut failures = Vec::new();
     for category in CATEGORIES {

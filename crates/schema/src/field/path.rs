@@ -9,7 +9,8 @@ use std::fmt;
 /// ```
 /// use structural_schema::field::Path;
 ///
-/// let spec = Path::root().child("spec");
+/// let root = Path::root();
+/// let spec = root.child("spec");
 /// let ports = spec.child("ports");
 /// assert_eq!(ports.index(0).child("name").to_string(), "spec.ports[0].name");
 /// ```
@@ -37,16 +38,19 @@ impl<'a> Path<'a> {
     }
 
     /// A field by its name: `.name`.
+    #[must_use]
     pub const fn child(&'a self, name: &'a str) -> Self {
         self.then(Element::Name(name))
     }
 
     /// A value of a map by its key: `[key]`.
+    #[must_use]
     pub const fn key(&'a self, key: &'a str) -> Self {
         self.then(Element::Key(key))
     }
 
     /// An item of a list: `[index]`.
+    #[must_use]
     pub const fn index(&'a self, index: usize) -> Self {
         self.then(Element::Index(index))
     }

@@ -87,18 +87,18 @@ fn is_ipv4_tail(rest: &str, groups: usize, elided: bool) -> bool {
     room && is_sloppy_ipv4(rest)
 }
 
-/// 6, 8 or 20 bytes: pairs of digits with colons or dashes, or groups of four with dots.
+/// 6, 8 or 20 bytes: pairs of digits with colons, dashes or nothing between them, or groups of four with dots.
 pub(super) fn is_mac(s: &str) -> bool {
-    let separator = match (s.as_bytes().get(2), s.as_bytes().get(4)) {
-        (Some(b':'), _) => ':',
-        (Some(b'-'), _) => '-',
-        (_, Some(b'.')) => '.',
-        _ => return false,
+    let is_hexadecimal = |s: &str| s.bytes().all(|b| b.is_ascii_hexdigit());
+    let (separator, width) = match (s.as_bytes().get(2), s.as_bytes().get(4)) {
+        (Some(b':'), _) => (':', 2),
+        (Some(b'-'), _) => ('-', 2),
+        (_, Some(b'.')) => ('.', 4),
+        _ => return matches!(s.len(), 12 | 16 | 40) && is_hexadecimal(s),
     };
-    let width = if separator == '.' { 4 } else { 2 };
     let mut bytes = 0;
     s.split(separator).all(|group| {
         bytes += width / 2;
-        group.len() == width && group.bytes().all(|b| b.is_ascii_hexdigit())
+        group.len() == width && is_hexadecimal(group)
     }) && matches!(bytes, 6 | 8 | 20)
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-/// `%v` of a `float64`: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e21.
+/// `%v` of a `float64`: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e6.
 pub(crate) fn float_as_v(f: f64) -> String {
     let exponent = decimal_exponent(f);
-    if f != 0.0 && !(-4..21).contains(&exponent) {
+    if f != 0.0 && !(-4..6).contains(&exponent) {
         with_exponent(f)
     } else {
         float_as_f(f)
@@ -74,7 +74,9 @@ mod tests {
             (-0.0, "-0"),
             (1.0, "1"),
             (0.1, "0.1"),
-            (1e20, "100000000000000000000"),
+            (123_456.0, "123456"),
+            (1_000_000.0, "1e+06"),
+            (2_147_483_648.0, "2.147483648e+09"),
             (1e21, "1e+21"),
             (1.5e-5, "1.5e-05"),
             (0.0001, "0.0001"),

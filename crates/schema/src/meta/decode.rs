@@ -37,10 +37,10 @@ pub(crate) fn decode(metadata: &Value) -> Result<(Map, Vec<String>), TypeError> 
         }
     };
     let mut decoder = Decoder::default();
-    let decoded = decoder.structure(&OBJECT_META, fields, "", "").map_err(TypeError)?;
+    let typed = decoder.structure(&OBJECT_META, fields, "", "").map_err(TypeError)?;
     match decoder.first_error {
         Some(error) => Err(TypeError(error)),
-        None => Ok((decoded, decoder.unknown)),
+        None => Ok((typed, decoder.unknown)),
     }
 }
 

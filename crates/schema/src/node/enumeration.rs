@@ -73,9 +73,7 @@ impl Enumeration {
     }
 
     fn has_float(&self, f: f64) -> bool {
-        self.others
-            .iter()
-            .any(|listed| matches!(listed, Value::Float(value) if value.total_cmp(&f).is_eq() || *value == f))
+        self.others.contains(&Value::Float(f))
     }
 
     /// The values as `NotSupported` lists them: strings as they are, others as JSON.

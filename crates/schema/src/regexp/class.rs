@@ -37,7 +37,7 @@ pub(super) fn bracketed(whole: &str, flags: Flags) -> Result<(String, &str), Syn
     let mut first = true;
     while first || !rest.starts_with(']') {
         first = false;
-        rest = element(rest, whole, flags, &mut text)?;
+        rest = element(rest, whole, &mut text)?;
     }
     let text = match (text.len() == start, start) {
         // Only surrogates were named.
@@ -49,14 +49,14 @@ pub(super) fn bracketed(whole: &str, flags: Flags) -> Result<(String, &str), Syn
 }
 
 /// Reads one element of a bracketed class: a named class, an escape, a character or a range.
-fn element<'p>(rest: &'p str, whole: &str, flags: Flags, text: &mut String) -> Result<&'p str, SyntaxError> {
+fn element<'p>(rest: &'p str, whole: &str, text: &mut String) -> Result<&'p str, SyntaxError> {
     if let Some(end) = rest.strip_prefix("[:").and_then(|after| after.find(":]")) {
         let (name, after) = rest.split_at(end + 4);
         let ranges = posix(name).ok_or_else(|| SyntaxError::new(BAD_RANGE, name))?;
         text.push_str(&ranges);
         return Ok(after);
     }
-    if let Some((class, after)) = escaped(rest, flags)? {
+    if let Some((class, after)) = escaped(rest)? {
         text.push_str(&class);
         return Ok(after);
     }
@@ -98,7 +98,7 @@ fn character<'p>(rest: &'p str, whole: &str) -> Result<(u32, &'p str), SyntaxErr
 }
 
 /// Reads an escape that stands for a class: `\d`, `\pL` and their like. The text goes between brackets.
-pub(super) fn escaped(rest: &str, _flags: Flags) -> Result<Option<(String, &str)>, SyntaxError> {
+pub(super) fn escaped(rest: &str) -> Result<Option<(String, &str)>, SyntaxError> {
     let Some(letter) = rest.strip_prefix('\\').and_then(|after| after.chars().next()) else {
         return Ok(None);
     };

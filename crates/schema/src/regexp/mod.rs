@@ -58,6 +58,8 @@ impl Regexp {
                 // (on by default) keeps matches from splitting one.
                 .syntax(syntax::Config::new().utf8(false).nest_limit(NEST_LIMIT))
                 .build(&translated)
+                // What Go's grammar accepts and the engine does not is a matter of size.
+                .map_err(|_| Error::TooLarge)
         };
         let engine = if translated.len() > 1_024 {
             stacker::maybe_grow(STACK / 2, STACK, build)
@@ -66,8 +68,7 @@ impl Regexp {
         };
         Ok(Self {
             pattern: pattern.into(),
-            // What Go's grammar accepts and the engine does not is a matter of size.
-            engine: engine.map_err(|_| Error::TooLarge)?,
+            engine: engine?,
         })
     }
 

@@ -29,6 +29,7 @@ impl SyntaxError {
 
 /// The flags that a group may change.
 #[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the syntax")]
 pub(super) struct Flags {
     pub(super) fold_case: bool,
     multi_line: bool,
@@ -365,12 +366,11 @@ impl<'p> Translator<'p> {
                 }
             }
             _ => {
-                let (text, rest) = match class::escaped(self.rest, self.flags)? {
-                    Some((text, rest)) => (format!("[{text}]"), rest),
-                    None => {
-                        let (code, rest) = class::escape(self.rest)?;
-                        (class::literal(code), rest)
-                    }
+                let (text, rest) = if let Some((class, rest)) = class::escaped(self.rest)? {
+                    (format!("[{class}]"), rest)
+                } else {
+                    let (code, rest) = class::escape(self.rest)?;
+                    (class::literal(code), rest)
                 };
                 self.rest = rest;
                 let text = class::fold(text, self.flags);
@@ -382,6 +382,7 @@ impl<'p> Translator<'p> {
 }
 
 /// What a repetition does to the number of copies.
+#[derive(Clone, Copy)]
 enum Copies {
     Unchanged,
     Times {
@@ -392,6 +393,7 @@ enum Copies {
 }
 
 /// The upper end of a counted repetition.
+#[derive(Clone, Copy)]
 enum High {
     Same,
     Unbounded,

@@ -17,10 +17,10 @@ impl Walk {
         if !logic.all_of.is_empty() {
             self.all_of(&logic.all_of, target, path, out);
         }
-        if let Some(not) = &logic.not {
-            if self.alone(not, target, path).is_valid() {
-                self.fail_logic(path, "must not validate the schema (not)", out);
-            }
+        if let Some(not) = &logic.not
+            && self.alone(not, target, path).is_valid()
+        {
+            self.fail_logic(path, "must not validate the schema (not)", out);
         }
     }
 

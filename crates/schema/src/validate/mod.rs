@@ -10,7 +10,7 @@ mod walk;
 
 pub(crate) use embedded::validate_embedded;
 pub(crate) use keyed_lists::validate_keyed_lists;
-pub(crate) use walk::{validate_object, validate_schema};
+pub(crate) use walk::{validate_default, validate_object};
 
 /// How an object is validated.
 #[derive(Clone, Copy, Debug, Default)]

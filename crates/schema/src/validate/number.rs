@@ -1,5 +1,5 @@
-//! Numbers: kube-openapi's `numberValidator`. An integer is compared with bounds cut to integers, and bounds that are
-//! none of the schema's type are errors of the value.
+//! Numbers: kube-openapi's `numberValidator`. An integer is compared with bounds cut to integers; bounds that are none of
+//! the schema's type are errors of the value, which is then compared, and named, as a float.
 
 use super::outcome::Outcome;
 use super::walk::{Target, Walk};
@@ -95,8 +95,10 @@ impl Walk {
 
     fn multiple_of(&mut self, node: &Node, value: &Value, factor: f64, path: &Path<'_>, out: &mut Outcome) {
         let fits = self.range(node, &Value::Float(factor), "MultipleOf", path, out);
+        let general = Value::Float(as_float(value));
+        let value = if fits { value } else { &general };
         let (factor, is_multiple) = match value {
-            Value::Int(i) if fits => {
+            Value::Int(i) => {
                 let factor = go::to_int64(factor);
                 (Value::Int(factor), (factor > 0).then(|| i % factor == 0))
             }
@@ -136,8 +138,10 @@ impl Walk {
             exclusive,
         } = bound;
         let fits = self.range(node, &Value::Float(limit), what, path, out);
+        let general = Value::Float(as_float(value));
+        let value = if fits { value } else { &general };
         let (limit, broken) = match value {
-            Value::Int(i) if fits => {
+            Value::Int(i) => {
                 let limit = go::to_int64(limit);
                 (Value::Int(limit), side.broken(i, &limit, exclusive))
             }

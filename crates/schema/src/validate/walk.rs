@@ -7,33 +7,24 @@ use crate::go;
 use crate::node::{Additional, Checks, FormatOf, Node, Type, Types};
 use crate::value::{List, Map, Value, deeper};
 
-/// Validates an object against the whole schema.
-pub(crate) fn validate_schema(
-    node: &Node,
-    value: &Value,
-    path: &Path<'_>,
-    options: ValidateOptions,
-    errors: &mut Vec<Error>,
-) {
-    let object = match value {
-        Value::Object(map) => Target::Object(map),
-        other => Target::Value(other),
-    };
-    run(node, object, path, options, errors);
-}
-
-/// Validates an object that is not wrapped in a value.
+/// Validates an object.
 pub(crate) fn validate_object(node: &Node, object: &Map, options: ValidateOptions, errors: &mut Vec<Error>) {
-    run(node, Target::Object(object), &Path::root(), options, errors);
+    run(node, Target::Object(object), options, false, errors);
 }
 
-fn run(node: &Node, target: Target<'_>, path: &Path<'_>, options: ValidateOptions, errors: &mut Vec<Error>) {
+/// Validates the default of a schema against that schema.
+pub(crate) fn validate_default(node: &Node, default: &Value, errors: &mut Vec<Error>) {
+    run(node, Target::new(default), ValidateOptions::default(), true, errors);
+}
+
+fn run(node: &Node, target: Target<'_>, options: ValidateOptions, structural: bool, errors: &mut Vec<Error>) {
     let mut walk = Walk {
         options,
+        structural,
         limits: Limits::default(),
     };
     let mut out = Outcome::default();
-    walk.apply(node, target, path, &mut out);
+    walk.apply(node, target, &Path::root(), &mut out);
     errors.extend(out.into_errors());
     if walk.limits.out_of_steps() {
         let detail = "the object is too complex for its schema to be validated";
@@ -79,6 +70,9 @@ impl<'v> Target<'v> {
 
 pub(super) struct Walk {
     options: ValidateOptions,
+    /// Whether the schema is taken as a structural one, as Kubernetes takes it for defaults: `x-kubernetes-int-or-string`
+    /// alone then asks for no type.
+    structural: bool,
     pub(super) limits: Limits,
 }
 
@@ -92,8 +86,9 @@ impl Walk {
             self.null(node, path, out);
             return;
         }
-        if node.types != Types::Any || node.format.is_some() {
-            self.types(node, target, path, out);
+        let types = self.types_of(node);
+        if types != Types::Any || node.format.is_some() {
+            self.types(node, types, target, path, out);
             out.matches += 1;
         }
         if let Some(logic) = &node.logic {
@@ -103,7 +98,10 @@ impl Walk {
         out.matches += 3;
         let checks = node.checks.as_deref();
         match target {
-            Target::Value(Value::String(s)) => self.string(node, checks, s, path, out),
+            Target::Value(Value::String(s)) => {
+                self.string(node, checks, s, path, out);
+                self.enumeration(checks, target, path, out);
+            }
             Target::Value(value @ (Value::Int(_) | Value::Float(_))) => {
                 self.number(node, checks, value, path, out);
                 out.matches += 2;
@@ -123,11 +121,19 @@ impl Walk {
         out.matches += 1;
     }
 
+    fn types_of(&self, node: &Node) -> Types {
+        match node.types {
+            Types::IntOrString if self.structural => Types::Any,
+            types => types,
+        }
+    }
+
     fn null(&mut self, node: &Node, path: &Path<'_>, out: &mut Outcome) {
-        if node.types == Types::Any || node.nullable {
+        let types = self.types_of(node);
+        if types == Types::Any || node.nullable {
             out.matches += 1;
         } else {
-            self.wrong_type(path, node.types.names(), "null", out);
+            self.wrong_type(path, types.names(), "null", out);
         }
         self.enumeration(node.checks.as_deref(), Target::Value(&Value::Null), path, out);
     }
@@ -143,8 +149,7 @@ impl Walk {
     }
 
     /// `typeValidator`.
-    fn types(&mut self, node: &Node, target: Target<'_>, path: &Path<'_>, out: &mut Outcome) {
-        let types = node.types;
+    fn types(&mut self, node: &Node, types: Types, target: Target<'_>, path: &Path<'_>, out: &mut Outcome) {
         let (seen, seen_format) = target.seen_as();
         let whole_float = match target {
             Target::Value(Value::Float(f)) => types.contains(Type::Integer) && super::number::is_whole(*f),
@@ -198,26 +203,21 @@ impl Walk {
             .push(out, message, path, ErrorKind::NotSupported, &value, detail);
     }
 
-    /// `stringValidator`, `formatValidator`, `basicCommonValidator`.
+    /// `stringValidator`, `formatValidator`.
     fn string(&mut self, node: &Node, checks: Option<&Checks>, s: &str, path: &Path<'_>, out: &mut Outcome) {
         if let Some(checks) = checks {
             self.string_checks(checks, s, path, out);
         }
         out.matches += 1;
-        if let Some(format) = &node.format {
-            if let FormatOf::String(of) = format.of {
-                if !of.accepts(s) {
-                    let quoted = go::quote(s);
-                    let message = format!("{} in body must be of type {}: {quoted}", path.dotted(), format.name);
-                    self.limits
-                        .fail(out, ErrorKind::TypeInvalid, path, &Value::from(s), message);
-                }
-                out.matches += 1;
-            }
+        let Some(format) = &node.format else { return };
+        let FormatOf::String(of) = format.of else { return };
+        if !of.accepts(s) {
+            let quoted = go::quote(s);
+            let message = format!("{} in body must be of type {}: {quoted}", path.dotted(), format.name);
+            self.limits
+                .fail(out, ErrorKind::TypeInvalid, path, &Value::from(s), message);
         }
-        if checks.is_some_and(|checks| checks.enumeration.is_some()) {
-            self.enumeration(checks, Target::Value(&Value::from(s)), path, out);
-        }
+        out.matches += 1;
     }
 
     fn string_checks(&mut self, checks: &Checks, s: &str, path: &Path<'_>, out: &mut Outcome) {

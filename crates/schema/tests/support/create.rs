@@ -7,7 +7,7 @@ use structural_schema::{Map, Schema, ValidateOptions, Value, field, json};
 const SUFFIX: &str = "zzzzz";
 
 /// A version of a custom resource definition.
-pub struct Resource {
+pub(crate) struct Resource {
     schema: Schema,
     kind: String,
     version: String,
@@ -16,7 +16,7 @@ pub struct Resource {
 }
 
 impl Resource {
-    pub fn new(recorded: &Value) -> Self {
+    pub(crate) fn new(recorded: &Value) -> Self {
         let text = |key| recorded.get(key).and_then(Value::as_str).unwrap().to_owned();
         let names = recorded.get("names").unwrap();
         let status = recorded.get("subresources").and_then(|all| all.get("status"));
@@ -34,21 +34,21 @@ impl Resource {
     }
 }
 
-pub struct Request<'r> {
-    pub body: &'r [u8],
-    pub namespace: Option<&'r str>,
-    pub query: &'r str,
+pub(crate) struct Request<'r> {
+    pub(crate) body: &'r [u8],
+    pub(crate) namespace: Option<&'r str>,
+    pub(crate) query: &'r str,
 }
 
 #[derive(Debug)]
-pub enum Answer {
+pub(crate) enum Answer {
     Created { object: Value, warnings: Vec<String> },
     BadRequest(String),
     Invalid(Vec<field::Error>),
 }
 
 impl Answer {
-    pub fn status(&self) -> i64 {
+    pub(crate) fn status(&self) -> i64 {
         match self {
             Self::Created { .. } => 201,
             Self::BadRequest(_) => 400,
@@ -57,7 +57,7 @@ impl Answer {
     }
 }
 
-pub fn create(resource: &Resource, request: &Request<'_>) -> Answer {
+pub(crate) fn create(resource: &Resource, request: &Request<'_>) -> Answer {
     let cannot = |error: String| {
         let (kind, version) = (&resource.kind, &resource.version);
         Answer::BadRequest(format!(

@@ -1,3 +1,3 @@
 //! Helpers that several tests use.
 
-pub mod create;
+pub(crate) mod create;
