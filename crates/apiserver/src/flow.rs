@@ -351,9 +351,13 @@ mod tests {
         assert_eq!(flow.bytes_in_flight(), 0);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_body_that_does_not_arrive_ends_the_request() {
-        let flow = flow(MAX_BODY_BYTES);
+        let body_timeout = Duration::from_millis(20);
+        let flow = Flow::new(FlowConfig {
+            body_timeout,
+            ..FlowConfig::default()
+        });
         let never = StreamBody::new(stream::pending::<Result<Frame<Bytes>, Infallible>>());
         let fault = flow
             .read(flow.reserve(&announcing(5)).unwrap(), never)

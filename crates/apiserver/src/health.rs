@@ -249,9 +249,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
     use http_body_util::BodyExt;
 
     use super::*;
+
+    fn whole(body: Full<Bytes>) -> Bytes {
+        body.collect().now_or_never().expect("it is whole").unwrap().to_bytes()
+    }
 
     fn health() -> (Health, CancellationToken) {
         let shutdown = CancellationToken::new();
@@ -263,9 +268,7 @@ mod tests {
             .respond(endpoint, check, Some(query))
             .expect("a check of this name");
         let code = response.status().as_u16();
-        let body = futures::executor::block_on(response.into_body().collect())
-            .unwrap()
-            .to_bytes();
+        let body = whole(response.into_body());
         (code, String::from_utf8(body.to_vec()).unwrap())
     }
 
@@ -349,9 +352,7 @@ mod tests {
 
     #[test]
     fn the_version_is_json_with_a_semantic_version() {
-        let body = futures::executor::block_on(version().into_body().collect())
-            .unwrap()
-            .to_bytes();
+        let body = whole(version().into_body());
         let version: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert!(
             version["gitVersion"].as_str().unwrap().starts_with("v1.37.0+"),

@@ -9,14 +9,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 /// How long, and how much, is read after the last word of this side.
-const LINGER: Duration = Duration::from_millis(500);
+const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads and drops what the peer still sends after this side has said its last word.
 ///
 /// A request may be answered before its body was read (413, 429). If the socket is closed while bytes of that body
-/// arrive, the system sends a reset, and the client loses the answer that it was about to read. Go's server waits half
-/// a second for the same reason (`rstAvoidanceDelay`).
+/// arrive, the system sends a reset, and the client loses the answer that it was about to read. Go's server waits
+/// for the same reason (`rstAvoidanceDelay`).
 #[derive(Debug)]
 pub(super) struct Linger<T> {
     io: T,
