@@ -1,211 +1,189 @@
-//! What holds for every text and value: nothing panics, what is written reads back the same, and nothing that a client
-//! sends costs more than its length.
-
-use std::time::{Duration, Instant};
+//! What holds for every schema and every object.
 
 use proptest::prelude::*;
-use structural_schema::{Map, Value, json, yaml};
+use structural_schema::{Map, Schema, ValidateOptions, Value};
 
-fn value() -> impl Strategy<Value = Value> {
+const FIELDS: [&str; 4] = ["a", "b", "c", "status"];
+
+fn object_of(fields: Vec<(&str, Value)>) -> Value {
+    Value::from(fields.into_iter().collect::<Map>())
+}
+
+/// Schemas of the constructs that change an object or judge it. Defaults are valid, as a CRD's must be.
+fn schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<f64>()
-            .prop_filter("JSON has finite numbers only", |float| float.is_finite())
-            .prop_map(Value::Float),
-        text().prop_map(Value::from),
+        Just(object_of(vec![
+            ("type", "string".into()),
+            ("pattern", "^[a-z]*$".into())
+        ])),
+        Just(object_of(vec![
+            ("type", "string".into()),
+            ("maxLength", Value::Int(3)),
+            ("default", "x".into())
+        ])),
+        (any::<bool>(), 0_i64..5).prop_map(|(has_default, minimum)| {
+            let mut fields = vec![("type", "integer".into()), ("minimum", Value::Int(minimum))];
+            if has_default {
+                fields.push(("default", Value::Int(minimum)));
+            }
+            object_of(fields)
+        }),
+        Just(object_of(vec![
+            ("type", "number".into()),
+            ("multipleOf", Value::Float(0.5))
+        ])),
+        any::<bool>()
+            .prop_map(|nullable| { object_of(vec![("type", "boolean".into()), ("nullable", Value::Bool(nullable))]) }),
+        Just(object_of(vec![("x-kubernetes-int-or-string", Value::Bool(true))])),
+        Just(object_of(vec![
+            ("type", "object".into()),
+            ("x-kubernetes-preserve-unknown-fields", Value::Bool(true))
+        ])),
     ];
-    leaf.prop_recursive(5, 64, 6, |inner| {
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        let properties = prop::collection::vec((prop::sample::select(&FIELDS[..3]), inner.clone()), 0..3);
         prop_oneof![
-            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-            prop::collection::vec((text(), inner), 0..6)
-                .prop_map(|fields| Value::from(fields.into_iter().collect::<Map>())),
+            (properties, any::<bool>()).prop_map(|(properties, has_default)| {
+                let required: Vec<_> = properties.iter().take(1).map(|(name, _)| Value::from(*name)).collect();
+                let mut fields = vec![("type", "object".into()), ("properties", object_of(properties))];
+                if has_default {
+                    fields.push(("default", object_of(Vec::new())));
+                } else {
+                    fields.push(("required", required.into()));
+                }
+                object_of(fields)
+            }),
+            inner.clone().prop_map(|items| {
+                object_of(vec![
+                    ("type", "array".into()),
+                    ("items", items),
+                    ("maxItems", Value::Int(2)),
+                ])
+            }),
+            inner.prop_map(|values| object_of(vec![("type", "object".into()), ("additionalProperties", values)])),
         ]
     })
 }
 
-/// Strings that mean something to one format or the other.
-fn text() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "[a-z]{0,12}",
-        "\\PC{0,20}",
-        any::<String>(),
-        "[ -~\n]{0,200}",
-        "(yes|no|on|null|~|1|0x1f|1_0|1e3|\\.5|2001-01-01|1:20|---|- |: |# |[|]|>|[{]|<&>|\"|'|\u{85}|\u{2028}|\u{feff}){1,3}",
-    ]
+fn root_schema() -> impl Strategy<Value = Value> {
+    prop::collection::vec((prop::sample::select(&FIELDS[..]), schema()), 0..4)
+        .prop_map(|properties| object_of(vec![("type", "object".into()), ("properties", object_of(properties))]))
 }
 
-/// Texts that are nearly YAML.
-fn yaml_text() -> impl Strategy<Value = String> {
-    let token = "(a|b: |: |- |\\? |&a |\\*a |!|!!str |!<x>|<<: |\\[|\\]|[{]|[}]|, |\\||>|\\|\\+|>2|\"|'|\\\\|#|%YAML 1\\.1|%TAG|---|\\.\\.\\.|\n|\n  |\n    |\t|\r\n|1|~|\u{85}|\u{2028}|\u{feff}|é)";
-    prop::collection::vec(token, 0..40).prop_map(|tokens| tokens.concat())
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        (-3_i64..8).prop_map(Value::Int),
+        (-3_i32..8).prop_map(|quarters| Value::Float(f64::from(quarters) / 4.0)),
+        "[a-zA-Z]{0,5}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            object(inner).prop_map(Value::from),
+        ]
+    })
 }
 
-fn json_of(value: &Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    json::encode(value, &mut out);
-    out
+fn object(values: impl Strategy<Value = Value>) -> impl Strategy<Value = Map> {
+    prop::collection::vec(
+        (prop::sample::select(&["a", "b", "c", "d", "status"][..]), values),
+        0..5,
+    )
+    .prop_map(|fields| fields.into_iter().collect())
 }
 
-fn yaml_of(value: &Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    yaml::encode(value, &mut out);
-    out
+/// An object with its fields written in the opposite order.
+fn reversed(object: &Map) -> Map {
+    let fields: Vec<_> = object
+        .iter()
+        .map(|(key, value)| (Box::from(key), value.clone()))
+        .collect();
+    Map::from_fields(fields.into_iter().rev().collect())
+}
+
+fn messages(schema: &Schema, object: &Map) -> Vec<String> {
+    let errors = schema.validate(object, ValidateOptions::default());
+    errors.iter().map(ToString::to_string).collect()
 }
 
 proptest! {
     #[test]
-    fn json_reads_back(value in value()) {
-        let once = json::decode(&json_of(&value)).unwrap().value;
-        // A float without fraction reads back as an integer, and stays one.
-        prop_assert_eq!(json_of(&once), json_of(&value));
-        prop_assert_eq!(&json::decode(&json_of(&once)).unwrap().value, &once);
-        let mut pretty = Vec::new();
-        json::encode_pretty(&value, &mut pretty);
-        prop_assert_eq!(json::decode(&pretty).unwrap().value, once);
+    fn any_document_compiles_or_names_its_problems(document in value()) {
+        match Schema::compile(&document) {
+            Ok(schema) => prop_assert_eq!(schema.document(), &document),
+            Err(problems) => {
+                prop_assert!(!problems.is_empty());
+                prop_assert!(problems.iter().all(|problem| !problem.to_string().is_empty()));
+            }
+        }
     }
 
     #[test]
-    fn yaml_reads_back(value in value()) {
-        let expected = json::decode(&json_of(&value)).unwrap().value;
-        let decoded = yaml::decode(&yaml_of(&value)).unwrap();
-        prop_assert_eq!(decoded.value, expected);
-        prop_assert_eq!(decoded.duplicates, None);
+    fn a_schema_keeps_its_document(document in root_schema()) {
+        if let Ok(schema) = Schema::compile(&document) {
+            prop_assert_eq!(schema.document(), &document);
+        }
     }
 
     #[test]
-    fn json_agrees_with_serde_json(value in value()) {
-        let json = json_of(&value);
-        let theirs: Value = serde_json::from_slice(&json).unwrap();
-        prop_assert_eq!(&theirs, &json::decode(&json).unwrap().value);
-        let through_serde = serde_json::to_vec(&theirs).unwrap();
-        prop_assert_eq!(json::decode(&through_serde).unwrap().value, theirs);
+    fn any_object_can_be_validated(document in root_schema(), object in object(value())) {
+        if let Ok(schema) = Schema::compile(&document) {
+            let messages = messages(&schema, &object);
+            prop_assert!(messages.iter().all(|message| !message.is_empty()));
+        }
     }
 
     #[test]
-    fn bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = json::decode(&bytes);
-        let _ = json::outline(&bytes);
-        let _ = yaml::decode(&bytes);
+    fn pruning_and_defaulting_are_idempotent(document in root_schema(), mut object in object(value())) {
+        if let Ok(schema) = Schema::compile(&document) {
+            schema.prune(&mut object);
+            let pruned = object.clone();
+            prop_assert_eq!(schema.prune(&mut object), Vec::<String>::new());
+            prop_assert_eq!(&object, &pruned);
+            schema.apply_defaults(&mut object).unwrap();
+            let defaulted = object.clone();
+            schema.apply_defaults(&mut object).unwrap();
+            prop_assert_eq!(&object, &defaulted);
+            prop_assert_eq!(schema.prune(&mut object), Vec::<String>::new());
+        }
     }
 
     #[test]
-    fn what_is_nearly_yaml_does_not_panic(text in yaml_text()) {
-        let _ = yaml::decode(text.as_bytes());
+    fn a_valid_object_changes_only_by_defaults(document in root_schema(), object in object(value())) {
+        if let Ok(schema) = Schema::compile(&document) {
+            let mut pruned = object;
+            schema.prune(&mut pruned);
+            let mut defaulted = pruned.clone();
+            schema.apply_defaults(&mut defaulted).unwrap();
+            if messages(&schema, &pruned).is_empty() {
+                // What was there is there, whatever has been added.
+                prop_assert!(contains(&Value::from(defaulted), &Value::from(pruned)));
+            }
+        }
     }
 
     #[test]
-    fn what_is_nearly_json_does_not_panic(value in value(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        let mut json = json_of(&value);
-        let at = at.index(json.len());
-        json[at] = byte;
-        let valid = serde_json::from_slice::<serde::de::IgnoredAny>(&json).is_ok();
-        let decoded = json::decode(&json);
-        // A number may become too large, and bytes that are no UTF-8 become characters.
-        let may_differ = matches!(decoded, Err(json::Error::NumberRange { .. })) || std::str::from_utf8(&json).is_err();
-        prop_assert!(valid == decoded.is_ok() || may_differ);
-        let _ = json::outline(&json);
+    fn the_order_of_errors_does_not_depend_on_the_order_of_fields(
+        document in root_schema(),
+        object in object(value()),
+    ) {
+        if let Ok(schema) = Schema::compile(&document) {
+            prop_assert_eq!(messages(&schema, &object), messages(&schema, &reversed(&object)));
+        }
     }
 }
 
-/// Runs on a stack that recursion as deep as its input would overflow.
-fn on_small_stack(run: impl FnOnce() + Send + 'static) {
-    std::thread::Builder::new()
-        .stack_size(256 * 1024)
-        .spawn(run)
-        .unwrap()
-        .join()
-        .unwrap();
-}
-
-fn nested(open: &str, close: &str, depth: usize) -> Vec<u8> {
-    (open.repeat(depth) + "1" + &close.repeat(depth)).into_bytes()
-}
-
-#[test]
-fn ten_thousand_levels_are_read_and_written_on_a_small_stack() {
-    for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"a\":", "}]")] {
-        on_small_stack(move || {
-            let levels = 10_000 / open.matches(['[', '{']).count();
-            let text = nested(open, close, levels);
-            let value = json::decode(&text).unwrap().value;
-            assert_eq!(json_of(&value), text);
-            assert_eq!(yaml::decode(&text).unwrap().value, value);
-            assert_eq!(yaml::decode(&yaml_of(&value)).unwrap().value, value);
-            let mut pretty = Vec::new();
-            json::encode_pretty(&value, &mut pretty);
-            assert_eq!(json::decode(&pretty).unwrap().value, value);
-        });
-    }
-}
-
-#[test]
-fn more_levels_are_refused_in_gos_words() {
-    on_small_stack(|| {
-        let json = |open, close| json::decode(&nested(open, close, 10_001)).unwrap_err().to_string();
-        assert_eq!(json("[", "]"), "invalid character '[' exceeded max depth");
-        assert_eq!(json("{\"a\":", "}"), "invalid character '{' exceeded max depth");
-        let yaml = |text: &[u8]| yaml::decode(text).unwrap_err().to_string();
-        assert_eq!(yaml(&nested("[", "]", 10_001)), "yaml: exceeded max depth of 10000");
-        assert_eq!(yaml("- ".repeat(10_001).as_bytes()), "yaml: exceeded max depth of 10000");
-        // YAML that is deep enough in two ways, but not as JSON.
-        let mixed = "- ".repeat(6_000) + &"[".repeat(6_000) + &"]".repeat(6_000);
-        assert_eq!(yaml(mixed.as_bytes()), "invalid character '[' exceeded max depth");
-    });
-}
-
-#[test]
-fn indentation_does_not_multiply_what_is_nested_deep() {
-    let deep = json::decode(&nested("{\"a\":", "}", 10_000)).unwrap().value;
-    let mut pretty = Vec::new();
-    json::encode_pretty(&deep, &mut pretty);
-    for written in [yaml_of(&deep), pretty] {
-        assert!(written.len() < 1024 * 1024, "{}", written.len());
-    }
-}
-
-#[test]
-fn aliases_that_multiply_are_refused() {
-    let mut laughs = "a: &a [lol,lol,lol,lol,lol,lol,lol,lol,lol,lol]\n".to_owned();
-    for level in b'b'..=b'i' {
-        let (this, before) = (char::from(level), char::from(level - 1));
-        laughs += &format!("{this}: &{this} [{}]\n", [format!("*{before}")].repeat(10).repeat(1).join(",").repeat(1));
-        laughs = laughs.replace(&format!("[*{before}]"), &format!("[{}]", vec![format!("*{before}"); 10].join(",")));
-    }
-    let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1024 * 1024), vec!["*a"; 500].join(","));
-    for text in [laughs, long] {
-        let error = yaml::decode(text.as_bytes()).unwrap_err();
-        assert_eq!(error.to_string(), "yaml: document contains excessive aliasing");
-    }
-}
-
-/// Texts of three mebibytes that cost the square of their length where each step looks at all that is open or known.
-#[test]
-fn time_is_linear_in_the_text() {
-    const LENGTH: usize = 3 * 1024 * 1024;
-    let fill = |head: &str, unit: &str| head.to_owned() + &unit.repeat((LENGTH - head.len()) / unit.len());
-    let levels = "[".repeat(9_999);
-    let texts = [
-        fill(&levels, "1,"),
-        fill(&levels, "1, "),
-        fill("{\"k\":1", ",\"k\":1") + "}",
-        fill("[{\"x\":1}", ",{\"x\":1,\"x\":2}") + "]",
-        fill(&format!("{{\"{}\":[0", "p".repeat(LENGTH / 2)), ",{\"x\":1,\"x\":1}") + "]}",
-        fill("", "- "),
-        fill("", "a: 1\n"),
-        fill("", "\n"),
-        fill("", "&a "),
-        fill("a: \"", "\\u0041"),
-        fill("a: ", "x "),
-        fill("? ", "[a, "),
-        fill("{a: ", "b: {c: "),
-    ];
-    for text in texts {
-        let start = Instant::now();
-        let _ = json::decode(text.as_bytes());
-        let _ = yaml::decode(text.as_bytes());
-        let taken = start.elapsed();
-        assert!(taken < Duration::from_secs(60), "{}: {taken:?}", &text[..20]);
+/// Whether `part` is `whole` without some of its fields.
+fn contains(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => part
+            .iter()
+            .all(|(key, part)| whole.get(key).is_some_and(|whole| contains(whole, part))),
+        (Value::Array(whole), Value::Array(part)) => {
+            whole.len() == part.len() && whole.iter().zip(part.iter()).all(|(whole, part)| contains(whole, part))
+        }
+        _ => whole == part,
     }
 }
