@@ -1,6 +1,5 @@
 //! Flow control: how much is under way at once, and how often one consumer may ask one webhook.
 
-use std::future::Future;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -186,40 +185,38 @@ fn unreadable(what: &'static str) -> Fault {
 }
 
 /// A body of one frame is not copied.
-fn read<B>(mut body: B, expected: Option<usize>) -> impl Future<Output = Result<Bytes, Fault>>
+async fn read<B>(mut body: B, expected: Option<usize>) -> Result<Bytes, Fault>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    async move {
-        let mut first = Bytes::new();
-        let mut all = BytesMut::new();
-        let mut length = 0;
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| unreadable("the body of the request broke off"))?;
-            let Ok(data) = frame.into_data() else { continue };
-            length += data.len();
-            if length > MAX_BODY_BYTES {
-                return Err(ClientFault::BodyTooLarge.into());
-            }
-            if first.is_empty() {
-                first = data;
-                continue;
-            }
-            if all.is_empty() {
-                all.reserve(expected.unwrap_or_default().max(length));
-                all.extend_from_slice(&first);
-            }
-            all.extend_from_slice(&data);
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| unreadable("the body of the request broke off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        length += data.len();
+        if length > MAX_BODY_BYTES {
+            return Err(ClientFault::BodyTooLarge.into());
         }
-        Ok(if all.is_empty() { first } else { all.freeze() })
+        if first.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            all.reserve(expected.unwrap_or_default().max(length));
+            all.extend_from_slice(&first);
+        }
+        all.extend_from_slice(&data);
     }
+    Ok(if all.is_empty() { first } else { all.freeze() })
 }
 
 /// One bucket for each consumer and webhook.
 #[derive(Debug)]
 struct Buckets {
     quota: Quota,
-    buckets: Cache<String, Arc<DefaultDirectRateLimiter>>,
+    by_key: Cache<String, Arc<DefaultDirectRateLimiter>>,
     clock: DefaultClock,
 }
 
@@ -227,14 +224,14 @@ impl Buckets {
     fn new(rate: Rate) -> Self {
         // An untouched bucket is full again after this time, and then no different from a new one.
         let refill = Duration::from_secs(u64::from(rate.burst.get().div_ceil(rate.per_second.get())) + 1);
-        let buckets = Cache::builder()
+        let by_key = Cache::builder()
             .max_capacity(MAX_BUCKETS)
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(refill)
             .build();
         Self {
             quota: Quota::per_second(rate.per_second).allow_burst(rate.burst),
-            buckets,
+            by_key,
             clock: DefaultClock::default(),
         }
     }
@@ -243,7 +240,7 @@ impl Buckets {
         // The name of a logical cluster has no slash, so two pairs never make one key.
         let key = format!("{consumer}/{webhook}");
         let bucket = self
-            .buckets
+            .by_key
             .get_with(key, || Arc::new(DefaultDirectRateLimiter::direct(self.quota)));
         bucket.check().map_err(|until| ClientFault::TooManyRequests {
             message: "too many requests of this workspace to this resource, please try again later",

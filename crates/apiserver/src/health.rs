@@ -143,7 +143,7 @@ impl Health {
         let unknown: Vec<_> = excluded
             .iter()
             .filter(|name| checks.iter().all(|check| check.name != **name))
-            .map(quoted)
+            .map(|name| format!("{name:?}"))
             .collect();
         if !unknown.is_empty() {
             let unknown = unknown.join(",");
@@ -237,10 +237,6 @@ fn parameter_values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = C
         let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         (key == name).then(|| percent_decode_str(value).decode_utf8_lossy())
     })
-}
-
-fn quoted(name: &Cow<'_, str>) -> String {
-    format!("{name:?}")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

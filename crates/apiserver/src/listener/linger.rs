@@ -76,7 +76,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<T> {
             let mut buf = ReadBuf::new(&mut scratch);
             match ready!(Pin::new(&mut this.io).poll_read(cx, &mut buf)) {
                 Ok(()) if !buf.filled().is_empty() => {
-                    closing.budget = closing.budget.saturating_sub(buf.filled().len())
+                    closing.budget = closing.budget.saturating_sub(buf.filled().len());
                 }
                 // The peer has closed, or is gone: nothing is left to lose.
                 Ok(()) | Err(_) => break,

@@ -171,7 +171,7 @@ impl<S: Service> Server<S> {
         }
     }
 
-    /// What ALPN chose; without it HTTP/1.1, whose first bytes are waited for no longer than its headers.
+    /// What ALPN chose, each in a box of its own size; without it HTTP/1.1, whose first bytes are waited for no longer than its headers.
     async fn http(&self, stream: TlsStream<Linger<TcpStream>>, connection: &Arc<Connection>) -> hyper::Result<()> {
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let io = TokioIo::new(stream);
@@ -181,11 +181,11 @@ impl<S: Service> Server<S> {
             async move { Ok::<_, std::convert::Infallible>(answer(&*service, request, connection, &stats).await) }
         });
         if is_http2 {
-            let http = self.http2.serve_connection(io, service);
+            let http = Box::pin(self.http2.serve_connection(io, service));
             self.until_end(http, http2::Connection::graceful_shutdown, connection)
                 .await
         } else {
-            let http = self.http1.serve_connection(io, service);
+            let http = Box::pin(self.http1.serve_connection(io, service));
             self.until_end(http, http1::Connection::graceful_shutdown, connection)
                 .await
         }
@@ -195,14 +195,13 @@ impl<S: Service> Server<S> {
     /// a peer that does not take the last answer.
     async fn until_end<C>(
         &self,
-        http: C,
+        mut http: Pin<Box<C>>,
         say_goodbye: impl Fn(Pin<&mut C>),
         connection: &Connection,
     ) -> hyper::Result<()>
     where
         C: Future<Output = hyper::Result<()>>,
     {
-        let mut http = pin!(http);
         tokio::select! {
             end = &mut http => return end,
             () = self.drain.cancelled() => {}
@@ -222,7 +221,7 @@ async fn idle(connection: &Connection, limit: Duration) {
     loop {
         match connection.idle_for() {
             Some(idle) if idle >= limit => return,
-            Some(idle) => sleep(limit - idle).await,
+            Some(idle) => sleep(limit.saturating_sub(idle)).await,
             None => sleep(limit).await,
         }
     }
