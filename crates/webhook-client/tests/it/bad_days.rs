@@ -141,7 +141,8 @@ async fn headers_beyond_the_limits_are_no_answer() {
 async fn endless(setup: &Setup, first: &'static str, then: &'static str) -> CallError {
     let address = server(&setup.identity(), &["http/1.1"], move |mut stream, _| async move {
         if read_request(&mut stream).await && write(&mut stream, first).await {
-            while write(&mut stream, then).await {}
+            let then = then.repeat(50);
+            while write(&mut stream, &then).await {}
         }
     })
     .await;

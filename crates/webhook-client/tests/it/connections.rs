@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use crate::support::{LONG, OK, SHORT, Setup, ask, call, read_request, server, write};
@@ -47,6 +47,47 @@ async fn an_idle_close_is_no_error_and_asks_nothing_twice() {
         is_closed.recv().await.unwrap();
     }
     assert_eq!(asked.load(Ordering::SeqCst), 30);
+}
+
+#[tokio::test]
+async fn an_idle_close_is_seen_before_the_runtime_hears_of_it() {
+    let setup = Setup::new();
+    let identity = setup.identity();
+    let (started, address) = std::sync::mpsc::channel();
+    let (closed, is_closed) = std::sync::mpsc::channel();
+    let close = Arc::new(Notify::new());
+    let may_close = Arc::clone(&close);
+    // In a thread of its own, so that it goes on while this one is blocked.
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let answer_and_close = move |mut stream, _| {
+                let (closed, may_close) = (closed.clone(), Arc::clone(&may_close));
+                async move {
+                    read_request(&mut stream).await;
+                    write(&mut stream, OK).await;
+                    may_close.notified().await;
+                    drop(stream);
+                    closed.send(()).unwrap();
+                }
+            };
+            started
+                .send(server(&identity, &["http/1.1"], answer_and_close).await)
+                .unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    let endpoint = setup.endpoint(&format!("https://{}/", address.recv().unwrap()));
+    for _ in 0..10 {
+        ask(&endpoint).await.unwrap();
+        give_way().await;
+        // From here to the next call nothing else runs in this thread.
+        close.notify_one();
+        is_closed.recv().unwrap();
+    }
 }
 
 #[tokio::test]
@@ -93,20 +134,20 @@ async fn an_answer_that_comes_before_the_request_was_read_does_not_block_the_nex
     assert!(answer.connected.is_some());
 }
 
-/// An HTTP/2 server that says goodbye on its first connection when told, and allows one stream at a time.
-async fn http2(setup: &Setup, goodbye: Arc<tokio::sync::Notify>, counted: Arc<AtomicUsize>) -> String {
+/// An HTTP/2 server that says goodbye on its first connection when told, and allows so many streams at a time.
+async fn http2(setup: &Setup, goodbye: Arc<Notify>, counted: Arc<AtomicUsize>, streams: u32) -> String {
     let address = server(&setup.identity(), &["h2"], move |stream, connection| {
         let (goodbye, counted) = (Arc::clone(&goodbye), Arc::clone(&counted));
         counted.fetch_add(1, Ordering::SeqCst);
         async move {
             let service = service_fn(|request: Request<Incoming>| async move {
-                if request.uri().path() == "/hang" {
-                    std::future::pending::<()>().await;
+                if request.uri().path() == "/slow" {
+                    tokio::time::sleep(SHORT).await;
                 }
                 Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"[]"))))
             });
             let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                .max_concurrent_streams(1)
+                .max_concurrent_streams(streams)
                 .serve_connection(TokioIo::new(stream), service);
             tokio::pin!(serving);
             if connection == 0 {
@@ -126,8 +167,8 @@ async fn http2(setup: &Setup, goodbye: Arc<tokio::sync::Notify>, counted: Arc<At
 #[tokio::test]
 async fn goodbye_over_http2_is_no_error() {
     let setup = Setup::new();
-    let (goodbye, connections) = (Arc::new(tokio::sync::Notify::new()), Arc::default());
-    let url = http2(&setup, Arc::clone(&goodbye), Arc::clone(&connections)).await;
+    let (goodbye, connections) = (Arc::new(Notify::new()), Arc::default());
+    let url = http2(&setup, Arc::clone(&goodbye), Arc::clone(&connections), 10).await;
     let endpoint = setup.endpoint(&url);
     ask(&endpoint).await.unwrap();
     ask(&endpoint).await.unwrap();
@@ -141,19 +182,45 @@ async fn goodbye_over_http2_is_no_error() {
 }
 
 #[tokio::test]
+async fn goodbye_over_http2_lets_calls_finish_and_sends_new_ones_elsewhere() {
+    let setup = Setup::new();
+    let (goodbye, connections) = (Arc::new(Notify::new()), Arc::default());
+    let url = http2(&setup, Arc::clone(&goodbye), Arc::clone(&connections), 10).await;
+    let endpoint = setup.endpoint(&format!("{url}/slow"));
+    ask(&endpoint).await.unwrap();
+    let new = async {
+        // Time for the first call to be sent, and for the goodbye to come. No call may fail in any order of these.
+        give_way().await;
+        goodbye.notify_one();
+        give_way().await;
+        ask(&endpoint).await
+    };
+    let (old, new) = tokio::join!(ask(&endpoint), new);
+    assert!(old.unwrap().connected.is_none());
+    assert!(new.unwrap().connected.is_some());
+    assert_eq!(connections.load(Ordering::SeqCst), 2);
+}
+
+async fn give_way() {
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn a_call_beyond_the_webhooks_streams_has_a_connection_of_its_own() {
     let setup = Setup::new();
     let connections = Arc::default();
-    let url = http2(&setup, Arc::default(), Arc::clone(&connections)).await;
-    let endpoint = setup.endpoint(&format!("{url}/"));
-    ask(&endpoint).await.unwrap();
-    // Two hang for a while, as the webhook's path says; the third finds no stream and opens a connection.
-    let hanging = setup.endpoint(&format!("{url}/hang"));
-    let two = Duration::from_secs(3);
-    let (one, other) = tokio::join!(hanging.call(call(two)), hanging.call(call(two)));
-    assert!(matches!(one, Err(CallError::TimedOut(Phase::Answer))), "{one:?}");
-    assert!(matches!(other, Err(CallError::TimedOut(Phase::Answer))), "{other:?}");
-    assert_eq!(connections.load(Ordering::SeqCst), 3);
+    let url = http2(&setup, Arc::default(), Arc::clone(&connections), 1).await;
+    let endpoint = setup.endpoint(&format!("{url}/slow"));
+    for _ in 0..2 {
+        let answers = tokio::join!(ask(&endpoint), ask(&endpoint), ask(&endpoint));
+        assert!(
+            answers.0.is_ok() && answers.1.is_ok() && answers.2.is_ok(),
+            "{answers:?}"
+        );
+        assert_eq!(connections.load(Ordering::SeqCst), 3);
+    }
 }
 
 #[tokio::test]
@@ -162,7 +229,7 @@ async fn a_connection_that_went_silent_costs_one_deadline() {
     let webhook = Webhook::builder(setup.identity()).http(Http::Two);
     let webhook = webhook.start(|_| Reply::body(StatusCode::OK, "[]")).await;
     // A relay that, when told, swallows what either side says on its first connection.
-    let black_hole = Arc::new(tokio::sync::Notify::new());
+    let black_hole = Arc::new(Notify::new());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let relay = listener.local_addr().unwrap();
     let (target, swallow) = (webhook.address(), Arc::clone(&black_hole));
