@@ -112,3 +112,110 @@ fn public_key(certificate: &CertificateDer<'_>) -> Result<SubjectPublicKeyInfoDe
 fn bad_encoding() -> Error {
     CertificateError::BadEncoding.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use ephemeral_testing::pki::{Authority, Identity};
+    use rustls::crypto::aws_lc_rs;
+    use rustls::sign::{CertifiedKey, SingleCertAndKey};
+    use rustls::version::{TLS12, TLS13};
+    use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+    use rustls_pki_types::ServerName;
+    use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+    use super::*;
+
+    /// A handshake in memory; the certificate that the server got to see.
+    async fn handshake(
+        version: &'static SupportedProtocolVersion,
+        certificate: CertificateDer<'static>,
+        key: &Identity,
+    ) -> std::io::Result<Option<CertificateDer<'static>>> {
+        let ca = Authority::new("ca");
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let server = ca.server(&["localhost"]);
+        let server = CertifiedKey::from_der(server.chain(), server.key(), &provider).unwrap();
+        let server = server_config(Arc::new(SingleCertAndKey::from(server)), Arc::clone(&provider)).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(ca.cert_der()).unwrap();
+        let key = provider.key_provider.load_private_key(key.key()).unwrap();
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(CertifiedKey::new(
+                vec![certificate],
+                key,
+            ))));
+
+        let (here, there) = tokio::io::duplex(64 * 1024);
+        let name = ServerName::try_from("localhost").unwrap();
+        let connecting = TlsConnector::from(Arc::new(client)).connect(name, here);
+        let (accepted, _) = tokio::join!(TlsAcceptor::from(Arc::new(server)).accept(there), connecting);
+        let accepted = accepted?;
+        Ok(accepted
+            .get_ref()
+            .1
+            .peer_certificates()
+            .map(|chain| chain[0].clone().into_owned()))
+    }
+
+    /// The certificate as one of X.509 version 1 would be: without version and extensions. Its issuer's signature no
+    /// longer holds, which is no business of the handshake.
+    fn of_version_1(certificate: &CertificateDer<'_>) -> CertificateDer<'static> {
+        let (whole, _) = element(certificate);
+        let (signed, signature) = element(whole);
+        let mut rest = signed;
+        let mut kept = Vec::new();
+        while !rest.is_empty() {
+            let (_, after) = element(rest);
+            let one = &rest[..rest.len() - after.len()];
+            if !matches!(one[0], 0xa0 | 0xa3) {
+                kept.extend_from_slice(one);
+            }
+            rest = after;
+        }
+        let mut content = sequence(&kept);
+        content.extend_from_slice(signature);
+        sequence(&content).into()
+    }
+
+    /// The content of the first DER element, and what comes after it.
+    fn element(der: &[u8]) -> (&[u8], &[u8]) {
+        let (length, header) = match der[1] {
+            0x81 => (usize::from(der[2]), 3),
+            0x82 => (usize::from(u16::from_be_bytes([der[2], der[3]])), 4),
+            short => (usize::from(short), 2),
+        };
+        der[header..].split_at(length)
+    }
+
+    fn sequence(content: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+        [&[0x30, 0x82], &length[..], content].concat()
+    }
+
+    #[tokio::test]
+    async fn a_certificate_of_any_kind_is_taken_if_its_key_is_there() {
+        let untrusted = Authority::new("other").client("ada", &[]);
+        let old = of_version_1(&untrusted.chain()[0]);
+        assert!(webpki::EndEntityCert::try_from(&old).is_err(), "it is of version 1");
+        for version in [&TLS12, &TLS13] {
+            for certificate in [untrusted.chain()[0].clone(), old.clone()] {
+                let seen = handshake(version, certificate.clone(), &untrusted).await.unwrap();
+                assert_eq!(seen, Some(certificate), "{version:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_certificate_without_its_key_is_not_taken() {
+        let ca = Authority::new("ca");
+        let (stolen, own) = (ca.client("shard-0", &[]), ca.client("ada", &[]));
+        for version in [&TLS12, &TLS13] {
+            for certificate in [stolen.chain()[0].clone(), of_version_1(&stolen.chain()[0])] {
+                assert!(handshake(version, certificate, &own).await.is_err(), "{version:?}");
+            }
+        }
+    }
+}
