@@ -356,6 +356,11 @@ impl<'a> Evaluation<'_, 'a> {
     fn insert(&mut self, slot: usize, args: &'a [StepId]) -> Outcome<Value<'a>> {
         let map = nonfinal(self.take(slot))?;
         self.meter.charge(1)?;
+        // The insertion of another map evaluates it even if there is none to insert into.
+        if let ([other], true) = (args, map.is_err()) {
+            let _ = nonfinal(self.step(*other))?;
+            self.meter.charge(1)?;
+        }
         let mut map = match map? {
             Value::Map(map) => map,
             _ => return Err(EvalError::no_such_overload()),

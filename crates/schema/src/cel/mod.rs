@@ -10,6 +10,8 @@ mod functions;
 mod go;
 mod library;
 mod macros;
+#[cfg(test)]
+mod oracle;
 mod parse;
 mod plan;
 mod price;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime};
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::TimeZone;
 
 use super::error::{EvalError, Outcome};
 
@@ -12,6 +13,8 @@ const MIN_SECONDS: i64 = -62_135_596_800;
 /// Last second of the year 9999.
 const MAX_SECONDS: i64 = 253_402_300_799;
 const NANOS: i64 = 1_000_000_000;
+/// What timestamps count from.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// A duration in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,7 +144,7 @@ impl Duration {
 }
 
 fn duration_overflow() -> EvalError {
-    EvalError::failed("duration overflow")
+    EvalError::failed("integer overflow")
 }
 
 fn timestamp_overflow() -> EvalError {
@@ -336,9 +339,7 @@ impl Timestamp {
     pub(crate) fn since(self, other: Self) -> Outcome<Duration> {
         let nanos = i128::from(self.seconds - other.seconds) * i128::from(NANOS)
             + i128::from(self.nanoseconds - other.nanoseconds);
-        i64::try_from(nanos)
-            .map(Duration)
-            .map_err(|_| EvalError::failed("duration overflow"))
+        i64::try_from(nanos).map(Duration).map_err(|_| duration_overflow())
     }
 
     /// The date and time of the day in a zone: an IANA name, or an offset like `-08:00`.
@@ -367,15 +368,15 @@ impl Timestamp {
         if zone.iana_name() != Some(name) {
             return Err(unknown());
         }
-        let moment = jiff::Timestamp::new(self.seconds, self.nanoseconds).map_err(|_| timestamp_overflow())?;
-        Ok(zone.to_datetime(moment))
+        // jiff's moments end a day before year 10000 does; no zone changes its offset in between.
+        let moment = jiff::Timestamp::from_second(self.seconds).unwrap_or(jiff::Timestamp::MAX);
+        self.at_offset(zone.to_offset(moment).seconds().into())
     }
 
     /// The date and time of the day so many seconds east of Greenwich.
     fn at_offset(self, seconds: i64) -> Outcome<DateTime> {
-        let moment = jiff::Timestamp::new(self.seconds.saturating_add(seconds), self.nanoseconds)
-            .map_err(|_| timestamp_overflow())?;
-        Ok(Offset::UTC.to_datetime(moment))
+        let since_epoch = SignedDuration::new(self.seconds.saturating_add(seconds), self.nanoseconds);
+        EPOCH.checked_add(since_epoch).map_err(|_| timestamp_overflow())
     }
 
     /// RFC 3339 with as many digits of the second as are needed, in the zone that it was written with.
@@ -441,9 +442,7 @@ fn atoi(text: &str) -> Outcome<i64> {
 }
 
 fn unix(local: DateTime) -> i64 {
-    Offset::UTC
-        .to_timestamp(local)
-        .map_or(MIN_SECONDS, jiff::Timestamp::as_second)
+    local.duration_since(EPOCH).as_secs()
 }
 
 /// Reads times by Go's layouts, with Go's complaints.

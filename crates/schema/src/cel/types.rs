@@ -149,6 +149,8 @@ impl fmt::Display for Type {
         match self {
             Self::Error => f.write_str("!error!"),
             Self::Null => f.write_str("null"),
+            Self::Duration => f.write_str("duration"),
+            Self::Timestamp => f.write_str("timestamp"),
             Self::List(item) => write!(f, "list({item})"),
             Self::Map(key, value) => write!(f, "map({key}, {value})"),
             Self::Type(of) => write!(f, "type({of})"),

@@ -411,6 +411,10 @@ fn parse_large(parts: &Parts<'_>, scale: Scale) -> Quantity {
     if inexact {
         value = value.saturating_add(1);
     }
+    // Kubernetes counts large quantities in nano, which shows in what they are approximately.
+    if let Some(nanos) = shift(value, exponent - NANO) {
+        (value, exponent) = (nanos, NANO);
+    }
     if matches!(scale, Scale::Binary(_)) && exceeds_int64(value, exponent) {
         (value, exponent) = (i64::MAX.into(), 0);
     }

@@ -12,19 +12,19 @@ use crate::value::deeper;
 
 /// A place of the schema for expressions: its type, if they may refer to it, and its shape.
 #[derive(Clone, Debug)]
-pub(super) struct Declared {
+pub(in crate::cel) struct Declared {
     /// None where the schema says nothing that a rule could use.
-    pub(super) ty: Option<Type>,
-    pub(super) shape: Arc<Shape>,
+    pub(in crate::cel) ty: Option<Type>,
+    pub(in crate::cel) shape: Arc<Shape>,
     /// The places below, which share their types and shapes with this one.
-    pub(super) properties: BTreeMap<Box<str>, Declared>,
+    pub(in crate::cel) properties: BTreeMap<Box<str>, Declared>,
     /// The items of an array, or the values of a map.
-    pub(super) elements: Option<Box<Declared>>,
+    pub(in crate::cel) elements: Option<Box<Declared>>,
 }
 
 /// Declares a schema. `is_resource` says that it is the root of a resource, which always has `apiVersion`, `kind`,
 /// `metadata.name` and `metadata.generateName`.
-pub(super) fn declare(node: &Node, name: &str, is_resource: bool) -> Declared {
+pub(in crate::cel) fn declare(node: &Node, name: &str, is_resource: bool) -> Declared {
     deeper(|| match node.types {
         Types::IntOrString => leaf(node, Some(Type::Dyn), Kind::IntOrString),
         Types::Any if node.preserve_unknown_fields => leaf(node, None, Kind::Preserved),

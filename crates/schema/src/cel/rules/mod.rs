@@ -4,7 +4,7 @@
 //! all other validation, and not at all when that found errors that would make rules fail for no reason of their own
 //! (`apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`).
 
-mod declare;
+pub(super) mod declare;
 mod evaluate;
 mod field_path;
 mod rule;

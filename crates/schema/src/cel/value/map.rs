@@ -135,18 +135,22 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The keys, in order. Of an object, those that its schema knows, as expressions write them.
+    /// The keys, in order. Of an object, those that its schema knows, as expressions write them, and a null for each
+    /// other: Kubernetes makes room for all of them and leaves what it does not know empty.
     pub fn keys(&self) -> Vec<Value<'a>> {
         match &self.0 {
             Repr::Made(entries) => entries.keys().map(Key::to_value).collect(),
-            Repr::Data { fields, shape } => fields
-                .keys()
-                .filter(|key| shape.field(key).is_some())
-                .map(|key| match shape.has_properties().then(|| escape(key)).flatten() {
-                    Some(escaped) if escaped != *key => Value::string(escaped.as_ref()),
-                    _ => Value::String(Text::Borrowed(key)),
-                })
-                .collect(),
+            Repr::Data { fields, shape } => {
+                let known = fields.keys().filter(|key| shape.field(key).is_some());
+                let mut keys: Vec<_> = known
+                    .map(|key| match shape.has_properties().then(|| escape(key)).flatten() {
+                        Some(escaped) if escaped != *key => Value::string(escaped.as_ref()),
+                        _ => Value::String(Text::Borrowed(key)),
+                    })
+                    .collect();
+                keys.resize(fields.len(), Value::Null);
+                keys
+            }
         }
     }
 
