@@ -1,5 +1,7 @@
 //! What holds for every schema and every object.
 
+#![allow(clippy::unwrap_used, reason = "a test fails that way")]
+
 use proptest::prelude::*;
 use structural_schema::{Map, Schema, ValidateOptions, Value};
 
@@ -109,6 +111,8 @@ fn messages(schema: &Schema, object: &Map) -> Vec<String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_document_compiles_or_names_its_problems(document in value()) {
         match Schema::compile(&document) {

@@ -1,22 +1,43 @@
 use super::number::format_float;
 use crate::value::{Value, deeper};
 
+/// Bytes of indentation beyond which a value is written on one line: what is nested deep would take the square of its
+/// length.
+pub(crate) const MAX_INDENTATION: usize = 16 * 1024 * 1024;
+
 /// Appends a value as Go's `json.NewEncoder(w).Encode` writes it, without the line break at the end: keys sorted,
 /// `<`, `>`, `&`, U+2028 and U+2029 escaped.
 pub fn encode(value: &Value, out: &mut Vec<u8>) {
-    Encoder { out, indent: None }.value(value);
+    let mut encoder = Encoder {
+        out,
+        depth: None,
+        indentation: 0,
+    };
+    encoder.value(value);
 }
 
 /// Appends a value as Go's `json.MarshalIndent` writes it with an indent of two spaces, which is what Kubernetes
-/// answers to `pretty=true`.
+/// answers to `pretty=true`; without indentation if that would be more than 16 MiB.
 pub fn encode_pretty(value: &Value, out: &mut Vec<u8>) {
-    Encoder { out, indent: Some(0) }.value(value);
+    let start = out.len();
+    let mut encoder = Encoder {
+        out,
+        depth: Some(0),
+        indentation: 0,
+    };
+    encoder.value(value);
+    if encoder.indentation > MAX_INDENTATION {
+        out.truncate(start);
+        encode(value, out);
+    }
 }
 
 struct Encoder<'a> {
     out: &'a mut Vec<u8>,
     /// Number of arrays and objects that are open, if each item goes on a line of its own.
-    indent: Option<usize>,
+    depth: Option<usize>,
+    /// Bytes of indentation so far.
+    indentation: usize,
 }
 
 impl Encoder<'_> {
@@ -36,7 +57,7 @@ impl Encoder<'_> {
             Value::Object(map) => self.items(b'{', b'}', map.iter(), |encoder, (key, item)| {
                 write_string(key, encoder.out);
                 encoder.out.push(b':');
-                if encoder.indent.is_some() {
+                if encoder.depth.is_some() {
                     encoder.out.push(b' ');
                 }
                 deeper(|| encoder.value(item));
@@ -47,7 +68,7 @@ impl Encoder<'_> {
     fn items<T>(&mut self, open: u8, close: u8, items: impl ExactSizeIterator<Item = T>, write: impl Fn(&mut Self, T)) {
         self.out.push(open);
         let is_empty = items.len() == 0;
-        self.indent = self.indent.map(|depth| depth + 1);
+        self.depth = self.depth.map(|depth| depth + 1);
         for (index, item) in items.enumerate() {
             if index > 0 {
                 self.out.push(b',');
@@ -55,7 +76,7 @@ impl Encoder<'_> {
             self.line();
             write(self, item);
         }
-        self.indent = self.indent.map(|depth| depth - 1);
+        self.depth = self.depth.map(|depth| depth - 1);
         if !is_empty {
             self.line();
         }
@@ -63,7 +84,9 @@ impl Encoder<'_> {
     }
 
     fn line(&mut self) {
-        if let Some(depth) = self.indent {
+        let Some(depth) = self.depth else { return };
+        self.indentation += 2 * depth;
+        if self.indentation <= MAX_INDENTATION {
             self.out.push(b'\n');
             self.out.resize(self.out.len() + 2 * depth, b' ');
         }

@@ -3,15 +3,11 @@
 use super::emitter::{Emitter, Style, is_break, is_printable};
 use super::merge_sort::merge_sort;
 use super::resolve::{Scalar, resolve};
-use crate::json::{self, Shortest, format_float};
+use crate::json::{self, MAX_INDENTATION, Shortest, format_float};
 use crate::value::{Value, deeper};
 
 /// Length of a key, bytes, beyond which `?` goes before it.
 const MAX_SIMPLE_KEY: usize = 128;
-/// Bytes of indentation beyond which a value is written as JSON: what is nested deep would take the square of its
-/// length.
-const MAX_INDENTATION: usize = 16 * 1024 * 1024;
-
 /// Appends a value as `sigs.k8s.io/yaml`'s `Marshal` writes it, with the line break at the end.
 ///
 /// A string with a character that go-yaml does not read (U+007F, say), or would change (U+0085), is written with an
