@@ -103,6 +103,7 @@ impl Pool {
 
     /// Takes in a connection that was opened for a call.
     pub(crate) fn insert(self: &Arc<Self>, connection: Connection) -> Lease {
+        connection.about().traffic.expect(PER_CALL);
         let mut state = self.lock();
         match &connection {
             Connection::Exclusive(_) => state.protocol = Some(Protocol::Http1),
@@ -131,20 +132,18 @@ impl Pool {
         state.sweep(Instant::now());
         if let Some(shared) = state.shared.iter_mut().find(|shared| shared.has_room()) {
             shared.calls += 1;
+            shared.expect();
             let is_idle = shared.idle.take().is_some();
             return Some((Connection::Multiplexed(Arc::clone(&shared.connection)), is_idle));
         }
-        state
-            .idle
-            .pop()
-            .map(|idle| (Connection::Exclusive(idle.connection), true))
+        let connection = state.idle.pop()?.connection;
+        connection.about.traffic.expect(PER_CALL);
+        Some((Connection::Exclusive(connection), true))
     }
 
     fn lease(self: &Arc<Self>, connection: Connection, is_fresh: bool) -> Lease {
-        let traffic = &connection.about().traffic;
-        traffic.allow(PER_CALL);
         Lease {
-            received_before: traffic.received(),
+            received_before: connection.about().traffic.received(),
             connection: Some(connection),
             pool: Arc::downgrade(self),
             is_fresh,
@@ -153,7 +152,7 @@ impl Pool {
     }
 
     fn put_back(self: &Arc<Self>, connection: Exclusive, keep_alive: Option<Duration>) {
-        connection.about.traffic.calls_are_over();
+        connection.about.traffic.expect(0);
         let keep = keep_alive.map_or(MAX_IDLE_TIME, |promised| promised.saturating_sub(KEEP_ALIVE_MARGIN));
         let mut state = self.lock();
         if let Some(place) = self.idle_place().filter(|_| state.idle.len() < MAX_IDLE) {
@@ -178,8 +177,8 @@ impl Pool {
         };
         let shared = &mut state.shared[index];
         shared.calls -= 1;
+        shared.expect();
         if shared.calls == 0 {
-            connection.about.traffic.calls_are_over();
             shared.idle = self.idle_place().map(|place| IdleSince {
                 since: Instant::now(),
                 _place: place,
@@ -234,6 +233,12 @@ impl State {
 impl Shared {
     fn has_room(&self) -> bool {
         self.calls < self.connection.capacity()
+    }
+
+    /// Lets the webhook answer the calls that there are. Called with the pool locked, for each change of their number.
+    fn expect(&self) {
+        let calls = u64::try_from(self.calls).unwrap_or(u64::MAX);
+        self.connection.about.traffic.expect(calls.saturating_mul(PER_CALL));
     }
 }
 

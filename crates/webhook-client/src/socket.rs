@@ -68,14 +68,11 @@ impl Traffic {
         self.received() > self.limit.load(Ordering::Relaxed)
     }
 
-    /// Lets the peer send this many bytes more.
-    pub(crate) fn allow(&self, bytes: u64) {
-        self.limit.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Takes back what was allowed for calls that are over.
-    pub(crate) fn calls_are_over(&self) {
-        self.limit.store(self.received() + BESIDE_CALLS, Ordering::Relaxed);
+    /// Lets the peer send this many bytes from now on, beside the little that a connection without calls may receive.
+    /// What it was let send before and did not is void.
+    pub(crate) fn expect(&self, bytes: u64) {
+        self.limit
+            .store(self.received() + BESIDE_CALLS + bytes, Ordering::Relaxed);
     }
 
     /// Whether the kernel holds something that was not read, or the peer has closed the connection.
@@ -222,7 +219,7 @@ mod tests {
     async fn more_than_allowed_is_an_error() {
         let (mut near, mut far) = pair().await;
         let traffic = near.traffic();
-        traffic.allow(1000);
+        traffic.expect(1000);
         let flood = usize::try_from(BESIDE_CALLS).unwrap() + 1000;
         let zeros = vec![0; flood];
         let (written, read) = tokio::join!(far.write_all(&zeros), async {
@@ -234,7 +231,7 @@ mod tests {
         let error = near.read_u8().await.unwrap_err();
         assert!(error.downcast::<Flooded>().is_ok());
 
-        traffic.calls_are_over();
+        traffic.expect(0);
         far.write_all(b"x").await.unwrap();
         near.read_u8().await.unwrap();
     }
