@@ -1,5 +1,44 @@
 //! kcp-ephemeral: a kcp virtual workspace that answers ephemeral resources.
 
-fn main() -> anyhow::Result<()> {
-    Ok(())
+mod cli;
+mod dev;
+mod logging;
+mod manifests;
+mod signals;
+mod webhooks;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let Cli { logging, command } = Cli::parse();
+    logging::init(&logging);
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .expect("nothing installed a provider before");
+    let done = match command {
+        Command::Dev(args) => run(dev::dev(args)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            logging::fatal(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Stack of the runtime's threads, bytes. Walks over deeply nested objects grow their stack by themselves; this keeps
+/// them from having to in all but hostile cases.
+const THREAD_STACK: usize = 4 * 1024 * 1024;
+
+fn run(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(THREAD_STACK)
+        .enable_all()
+        .build()?
+        .block_on(command)
 }

@@ -194,13 +194,21 @@ impl Invalid {
     /// As `apierrors.NewInvalid` words it.
     fn message(&self) -> String {
         let kind = qualified(&self.kind, &self.group);
-        format!("{kind} \"{}\" is invalid: {}", self.name, field::aggregate(&self.errors))
+        format!(
+            "{kind} \"{}\" is invalid: {}",
+            self.name,
+            field::aggregate(&self.errors)
+        )
     }
 }
 
 /// `<name>.<group>`, or the name alone in the core group: `GroupKind.String` and `GroupResource.String`.
 pub(crate) fn qualified(name: &str, group: &str) -> String {
-    if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
+    if group.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name}.{group}")
+    }
 }
 
 impl Fault {
@@ -255,15 +263,22 @@ impl Fault {
 
 /// As `apierrors.NewTooManyRequests`.
 fn too_many_requests(message: String, retry_after: u32) -> Status {
-    Status::new(429, "TooManyRequests", message)
-        .with_details(Details { retry_after_seconds: Some(retry_after), ..Details::default() })
+    Status::new(429, "TooManyRequests", message).with_details(Details {
+        retry_after_seconds: Some(retry_after),
+        ..Details::default()
+    })
 }
 
 /// As `apierrors.NewInternalError`.
 fn internal_error(message: &str) -> Status {
-    let cause = Cause { message: message.to_owned(), ..Cause::default() };
-    Status::new(500, "InternalError", format!("Internal error occurred: {message}"))
-        .with_details(Details { causes: vec![cause], ..Details::default() })
+    let cause = Cause {
+        message: message.to_owned(),
+        ..Cause::default()
+    };
+    Status::new(500, "InternalError", format!("Internal error occurred: {message}")).with_details(Details {
+        causes: vec![cause],
+        ..Details::default()
+    })
 }
 
 #[cfg(test)]

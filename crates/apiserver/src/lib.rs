@@ -5,11 +5,32 @@
 //! whoever wires a server together.
 
 pub mod authorize;
+pub mod certificates;
+mod create;
+pub mod discovery;
+mod duration;
 pub mod fault;
+pub mod flow;
+pub mod health;
+pub mod identity;
+mod list;
+pub mod listener;
+pub mod negotiate;
+mod openapi;
+mod options;
+mod partial;
+pub mod request_info;
+pub mod respond;
+mod service;
 pub mod status;
+mod table;
+pub mod tls;
+mod transform;
+pub mod warning;
 pub mod webhook;
 
 pub use authorize::Authorizer;
 pub use fault::Fault;
+pub use service::{Server, ServerConfig};
 pub use status::Status;
 pub use webhook::Webhook;

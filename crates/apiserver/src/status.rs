@@ -47,14 +47,23 @@ pub struct Cause {
 
 impl From<&field::Error> for Cause {
     fn from(error: &field::Error) -> Self {
-        Self { reason: error.kind.reason().into(), message: error.body(), field: error.field.clone() }
+        Self {
+            reason: error.kind.reason().into(),
+            message: error.body(),
+            field: error.field.clone(),
+        }
     }
 }
 
 impl Status {
     /// A failure without details.
     pub fn new(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { code, reason: reason.into(), message: message.into(), details: None }
+        Self {
+            code,
+            reason: reason.into(),
+            message: message.into(),
+            details: None,
+        }
     }
 
     /// The same with details.
@@ -87,7 +96,9 @@ impl Status {
 
     /// The same as an object, for encodings that sort keys.
     pub fn to_value(&self) -> Value {
-        json::decode(&self.to_json()).map(|decoded| decoded.value).unwrap_or_default()
+        json::decode(&self.to_json())
+            .map(|decoded| decoded.value)
+            .unwrap_or_default()
     }
 }
 
@@ -170,8 +181,16 @@ mod tests {
 
     #[test]
     fn details_leave_out_what_is_empty() {
-        let cause = Cause { reason: "FieldValueRequired".into(), message: "Required value".into(), field: "spec".into() };
-        let details = Details { kind: "Tm".into(), causes: vec![cause], ..Details::default() };
+        let cause = Cause {
+            reason: "FieldValueRequired".into(),
+            message: "Required value".into(),
+            field: "spec".into(),
+        };
+        let details = Details {
+            kind: "Tm".into(),
+            causes: vec![cause],
+            ..Details::default()
+        };
         assert_eq!(
             String::from_utf8(details.to_json()).unwrap(),
             r#"{"kind":"Tm","causes":[{"reason":"FieldValueRequired","message":"Required value","field":"spec"}]}"#

@@ -12,7 +12,7 @@ use crate::table::{Columns, IncludeObject};
 use crate::{list, partial};
 
 /// Answers with an object, such as one that was created.
-pub fn object(
+pub(crate) fn object(
     responder: &Responder,
     code: StatusCode,
     object: &Value,
@@ -30,7 +30,7 @@ pub fn object(
 }
 
 /// Answers with the list of all objects of a resource: none are ever stored.
-pub fn empty_list(
+pub(crate) fn empty_list(
     responder: &Responder,
     schema: &ResourceSchema,
     version: &Version,

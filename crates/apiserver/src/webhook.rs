@@ -44,4 +44,6 @@ pub enum CallError {
     Unreachable,
     /// An answer came that is none: not 200, or larger than 3 MiB. Never ignored.
     BadAnswer,
+    /// This host lacks something, such as descriptors, to make the call; nothing was sent. Never ignored.
+    NotMade,
 }

@@ -105,7 +105,7 @@ impl Pruner {
 
     fn record(&mut self, path: &Path<'_>) {
         if self.bytes < PATH_BYTES {
-            let path = path.dotted();
+            let path = path.joined();
             self.bytes += path.len();
             self.unknown.push(path);
         }

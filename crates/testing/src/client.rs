@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::ClientConfig;
+use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::ServerName;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
@@ -18,7 +18,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::pki::{Authority, Identity};
 pub use crate::tls::Http;
-use crate::tls::{provider, roots};
+use crate::tls::{provider, roots_from_pem};
 
 /// How to reach one server. Every connection is new; nothing is pooled, retried or followed.
 #[derive(Clone)]
@@ -26,6 +26,7 @@ pub struct Client {
     address: SocketAddr,
     host: String,
     http: Http,
+    roots: RootCertStore,
     tls: Arc<ClientConfig>,
 }
 
@@ -33,11 +34,18 @@ impl Client {
     /// A client of the server at `address`, named `localhost`, whose certificate verifies under `authority`. It has no
     /// certificate and speaks HTTP/1.1.
     pub fn new(address: SocketAddr, authority: &Authority) -> Self {
-        let tls = builder(authority).with_no_client_auth();
+        Self::trusting(address, &authority.cert_pem())
+    }
+
+    /// The same for an authority of which there is only the certificate, PEM.
+    pub fn trusting(address: SocketAddr, authority: &str) -> Self {
+        let roots = roots_from_pem(authority);
+        let tls = builder(roots.clone()).with_no_client_auth();
         Self {
             address,
             host: "localhost".to_owned(),
             http: Http::One,
+            roots,
             tls: Arc::new(tls),
         }
         .http(Http::One)
@@ -45,11 +53,18 @@ impl Client {
 
     /// The same with a client certificate.
     pub fn with_certificate(address: SocketAddr, authority: &Authority, identity: &Identity) -> Self {
-        let tls = builder(authority).with_client_auth_cert(identity.chain(), identity.key());
+        Self::new(address, authority).with_identity(identity)
+    }
+
+    /// The same with a client certificate.
+    #[must_use]
+    pub fn with_identity(self, identity: &Identity) -> Self {
+        let tls = builder(self.roots.clone()).with_client_auth_cert(identity.chain(), identity.key());
         Self {
             tls: Arc::new(tls.expect("the key fits")),
-            ..Self::new(address, authority)
+            ..self
         }
+        .http(self.http)
     }
 
     /// The same with other protocols.
@@ -214,9 +229,9 @@ pub fn request(
     Ok(request.body(body.into())?)
 }
 
-fn builder(authority: &Authority) -> rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert> {
+fn builder(roots: RootCertStore) -> rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert> {
     ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .expect("the provider has TLS 1.2 and 1.3")
-        .with_root_certificates(roots(authority))
+        .with_root_certificates(roots)
 }

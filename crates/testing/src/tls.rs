@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use rustls::RootCertStore;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
 
 use crate::pki::Authority;
 
@@ -35,7 +37,13 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 }
 
 pub(crate) fn roots(authority: &Authority) -> RootCertStore {
+    roots_from_pem(&authority.cert_pem())
+}
+
+pub(crate) fn roots_from_pem(pem: &str) -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    roots.add(authority.cert_der()).expect("a certificate of our own");
+    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+        roots.add(certificate.expect("PEM")).expect("a certificate");
+    }
     roots
 }

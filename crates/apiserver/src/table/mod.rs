@@ -24,7 +24,7 @@ const CREATION: &str = ".metadata.creationTimestamp";
 
 /// How much of an object its row carries.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum IncludeObject {
+pub(crate) enum IncludeObject {
     /// Nothing.
     None,
     /// Its metadata.
@@ -36,7 +36,7 @@ pub enum IncludeObject {
 
 impl IncludeObject {
     /// Reads `includeObject`, as `ValidateTableOptions` takes it.
-    pub fn from_query(query: &str) -> Result<Self, ClientFault> {
+    pub(crate) fn from_query(query: &str) -> Result<Self, ClientFault> {
         match parameters(query)
             .find(|(key, _)| key == "includeObject")
             .as_ref()

@@ -76,6 +76,21 @@ impl<'a> Path<'a> {
         }
     }
 
+    /// The path as pruning tells it (`UnknownFieldPathOptions`): every key as it is, an empty one too.
+    pub(crate) fn joined(&self) -> String {
+        let mut joined = String::new();
+        for (i, element) in self.elements().into_iter().enumerate() {
+            match element {
+                Element::Root => {}
+                Element::Name(name) | Element::Key(name) => {
+                    joined.extend([if i == 0 { "" } else { "." }, name]);
+                }
+                Element::Index(index) => joined.push_str(&format!("[{index}]")),
+            }
+        }
+        joined
+    }
+
     fn elements(&self) -> Vec<Element<'a>> {
         let mut elements = Vec::new();
         let mut next = Some(*self);
@@ -121,5 +136,8 @@ mod tests {
         let spec = root.child("spec");
         assert_eq!(spec.key("a.b").index(3).child("c").to_string(), "spec[a.b][3].c");
         assert_eq!(spec.child("").to_string(), "spec[]");
+        assert_eq!(spec.child("").joined(), "spec.");
+        assert_eq!(root.child("").joined(), "");
+        assert_eq!(root.child("a.b[0]").index(1).child("c").joined(), "a.b[0][1].c");
     }
 }

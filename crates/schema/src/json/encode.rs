@@ -1,5 +1,5 @@
 use super::number::format_float;
-use crate::value::{Value, deeper};
+use crate::value::{Map, Value, deeper};
 
 /// Bytes of indentation beyond which a value is written on one line: what is nested deep would take the square of its
 /// length.
@@ -14,6 +14,16 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) {
         indentation: 0,
     };
     encoder.value(value);
+}
+
+/// Appends an object; the same as [`encode`] of the value that holds it.
+pub fn encode_object(object: &Map, out: &mut Vec<u8>) {
+    let mut encoder = Encoder {
+        out,
+        depth: None,
+        indentation: 0,
+    };
+    encoder.object(object);
 }
 
 /// Appends a value as Go's `json.MarshalIndent` writes it with an indent of two spaces, which is what Kubernetes
@@ -54,15 +64,19 @@ impl Encoder<'_> {
             Value::Array(list) => self.items(b'[', b']', list.iter(), |encoder, item| {
                 deeper(|| encoder.value(item));
             }),
-            Value::Object(map) => self.items(b'{', b'}', map.iter(), |encoder, (key, item)| {
-                write_string(key, encoder.out);
-                encoder.out.push(b':');
-                if encoder.depth.is_some() {
-                    encoder.out.push(b' ');
-                }
-                deeper(|| encoder.value(item));
-            }),
+            Value::Object(map) => self.object(map),
         }
+    }
+
+    fn object(&mut self, map: &Map) {
+        self.items(b'{', b'}', map.iter(), |encoder, (key, item)| {
+            write_string(key, encoder.out);
+            encoder.out.push(b':');
+            if encoder.depth.is_some() {
+                encoder.out.push(b' ');
+            }
+            deeper(|| encoder.value(item));
+        });
     }
 
     fn items<T>(&mut self, open: u8, close: u8, items: impl ExactSizeIterator<Item = T>, write: impl Fn(&mut Self, T)) {

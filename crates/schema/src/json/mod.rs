@@ -14,7 +14,7 @@ mod outline;
 mod quote;
 
 pub use decode::{Decoded, MAX_DEPTH, decode};
-pub use encode::{encode, encode_pretty};
+pub use encode::{encode, encode_object, encode_pretty};
 pub use error::Error;
 pub use outline::{Outline, outline};
 pub use quote::quote;

@@ -1,0 +1,312 @@
+//! The manifests directory: nominations from files, re-read when they change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use ephemeral_apiserver::health::Health;
+use ephemeral_apiserver::webhook::Snapshot;
+use ephemeral_index::kinds::{Kind, Object};
+use ephemeral_index::{Event, Index, ObjectRef, manifests};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::webhooks::Webhooks;
+
+/// How often the directory is looked at. Looking costs a `stat` for each file, works on every file system, and sees
+/// the symlink swap of a mounted `ConfigMap`.
+pub(crate) const POLL: Duration = Duration::from_millis(500);
+
+/// Why a directory or one of its files cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// It cannot be listed or read.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        /// The directory or file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is not YAML, or holds what is none of the known kinds.
+    #[error("{}", .path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: manifests::ManifestError,
+    },
+    /// An object is in two files; the one in the file that sorts first counts.
+    #[error("{}: {kind} {cluster}/{name} is in {} too", .path.display(), .other.display())]
+    Repeated {
+        /// The file that is passed over.
+        path: PathBuf,
+        /// The file that counts.
+        other: PathBuf,
+        /// The kind of the object.
+        kind: Kind,
+        /// Its logical cluster.
+        cluster: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// The nominations of a directory, kept up to date.
+pub(crate) struct Nominations {
+    directory: Directory,
+    index: Index<Webhooks>,
+    snapshot: Arc<ArcSwap<Snapshot>>,
+    /// What is wrong, in words for the operator.
+    problems: Arc<ArcSwap<Vec<String>>>,
+}
+
+impl Nominations {
+    /// Folds what the directory holds, and lists from now on at `readyz?verbose` what is wrong with it.
+    pub(crate) fn open(directory: Directory, index: Index<Webhooks>, health: &Health) -> Self {
+        let mut nominations = Self {
+            directory,
+            index,
+            snapshot: Arc::default(),
+            problems: Arc::default(),
+        };
+        nominations.fold();
+        let problems = Arc::clone(&nominations.problems);
+        health.problems(move || problems.load().to_vec());
+        nominations
+    }
+
+    /// What requests are answered from.
+    pub(crate) fn snapshot(&self) -> Arc<ArcSwap<Snapshot>> {
+        Arc::clone(&self.snapshot)
+    }
+
+    /// Re-reads the directory until `stop`. Files are read and schemas compiled where that holds up no request.
+    pub(crate) async fn follow(mut self, stop: CancellationToken) {
+        let mut poll = tokio::time::interval(POLL);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while stop.run_until_cancelled(poll.tick()).await.is_some() {
+            let refreshed = tokio::task::spawn_blocking(move || {
+                if self.directory.refresh() {
+                    self.fold();
+                }
+                self
+            });
+            match refreshed.await {
+                Ok(nominations) => self = nominations,
+                Err(error) => return warn!(%error, "the manifests are not followed any longer"),
+            }
+        }
+    }
+
+    fn fold(&mut self) {
+        let snapshot = self.index.apply(self.directory.events()).snapshot;
+        let broken = snapshot
+            .problems()
+            .map(|(subject, problem)| format!("{subject}: {}: {}", problem.reason(), problem.message()));
+        let mut problems: Vec<String> = self.directory.problems().into_iter().chain(broken).collect();
+        problems.sort();
+        let known = self.problems.load();
+        for problem in problems.iter().filter(|problem| !known.contains(problem)) {
+            warn!(problem, "a manifest cannot be used");
+        }
+        info!(
+            nominations = snapshot.len(),
+            problems = problems.len(),
+            "read the manifests"
+        );
+        self.problems.store(Arc::new(problems));
+        self.snapshot.store(snapshot);
+    }
+}
+
+/// A directory of manifests and what was last read of it.
+///
+/// A file that becomes unreadable keeps its last good objects: a typo must not take resources away.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    files: BTreeMap<PathBuf, File>,
+    /// Why the directory itself could not be listed.
+    problem: Option<Error>,
+}
+
+/// One file.
+#[derive(Debug, Default)]
+struct File {
+    stamp: Option<Stamp>,
+    objects: Vec<Object>,
+    problem: Option<Error>,
+}
+
+/// What tells that a file changed. The times and the size of what the name leads to now, symlinks followed.
+type Stamp = (Option<SystemTime>, u64, u64);
+
+impl Directory {
+    /// Reads a directory for the first time; here every problem is an error.
+    pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
+        let mut directory = Self {
+            path,
+            files: BTreeMap::new(),
+            problem: None,
+        };
+        directory.refresh();
+        let problem = directory.problem.take();
+        let mut problems = problem
+            .into_iter()
+            .chain(directory.files.values_mut().filter_map(|file| file.problem.take()));
+        if let Some(problem) = problems.next() {
+            return Err(problem);
+        }
+        drop(problems);
+        match directory.repeated().pop() {
+            Some(repeated) => Err(repeated),
+            None => Ok(directory),
+        }
+    }
+
+    /// Reads what changed and tells whether anything did.
+    pub(crate) fn refresh(&mut self) -> bool {
+        let names = match list(&self.path) {
+            Ok(names) => names,
+            Err(source) => {
+                let news = self.problem.is_none();
+                self.problem = Some(Error::Read {
+                    path: self.path.clone(),
+                    source,
+                });
+                return news;
+            }
+        };
+        let mut changed = self.problem.take().is_some();
+        self.files.retain(|path, _| {
+            let kept = names.contains(path);
+            changed |= !kept;
+            kept
+        });
+        for path in names {
+            let file = self.files.entry(path.clone()).or_default();
+            let stamp = stamp(&path);
+            if stamp.is_none() || file.stamp != stamp {
+                changed |= file.read(&path);
+                file.stamp = stamp;
+            }
+        }
+        changed
+    }
+
+    /// Everything in the directory, as the events of a source that was read anew.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let mut seen = BTreeSet::new();
+        let objects = self.files.values().flat_map(|file| &file.objects);
+        manifests::events(
+            objects
+                .filter(|object| seen.insert(ObjectRef::from(*object)))
+                .cloned()
+                .collect(),
+        )
+    }
+
+    /// What cannot be used at the moment, in words for the operator.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let own = self
+            .problem
+            .iter()
+            .chain(self.files.values().filter_map(|file| file.problem.as_ref()));
+        own.map(in_one_line)
+            .chain(self.repeated().iter().map(in_one_line))
+            .collect()
+    }
+
+    fn repeated(&self) -> Vec<Error> {
+        let mut first: BTreeMap<ObjectRef, &Path> = BTreeMap::new();
+        let mut repeated = Vec::new();
+        for (path, object) in self
+            .files
+            .iter()
+            .flat_map(|(path, file)| file.objects.iter().map(move |o| (path, o)))
+        {
+            let key = ObjectRef::from(object);
+            if let Some(other) = first.get(&key) {
+                repeated.push(Error::Repeated {
+                    path: path.clone(),
+                    other: other.to_path_buf(),
+                    kind: key.kind,
+                    cluster: key.cluster.to_string(),
+                    name: key.name.to_string(),
+                });
+            } else {
+                first.insert(key, path);
+            }
+        }
+        repeated
+    }
+}
+
+impl File {
+    /// Reads the file and tells whether that is news.
+    fn read(&mut self, path: &Path) -> bool {
+        let read = fs::read_to_string(path)
+            .map_err(|source| Error::Read {
+                path: path.to_owned(),
+                source,
+            })
+            .and_then(|text| {
+                manifests::parse(&text).map_err(|source| Error::Parse {
+                    path: path.to_owned(),
+                    source,
+                })
+            });
+        match read {
+            Ok(objects) => {
+                self.objects = objects;
+                self.problem = None;
+                true
+            }
+            Err(problem) => {
+                let news = self.problem.as_ref().map(in_one_line) != Some(in_one_line(&problem));
+                self.problem = Some(problem);
+                news
+            }
+        }
+    }
+}
+
+/// The manifests in a directory: `*.yaml`, `*.yml` and `*.json`, hidden ones left out (`..data` of a `ConfigMap`).
+fn list(directory: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let is_manifest = path
+            .extension()
+            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|e| extension == *e));
+        if is_manifest && !hidden {
+            names.insert(path);
+        }
+    }
+    Ok(names)
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.modified().ok(), metadata.len(), metadata.ino()))
+}
+
+fn in_one_line(error: &Error) -> String {
+    use std::error::Error as _;
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        line = format!("{line}: {error}");
+        source = error.source();
+    }
+    line
+}

@@ -1,0 +1,189 @@
+//! `dev` as a process: how it starts, what it writes, how it ends.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use support::resources::{Provider, Resource};
+use support::{Dev, PATIENCE, command};
+
+/// Runs `dev` where it cannot start and returns what it says.
+async fn refused(arguments: &[&str]) -> String {
+    let child = command().arg("dev").args(arguments).spawn().expect("the binary starts");
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output())
+        .await
+        .expect("in time")
+        .expect("output");
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "nothing is ready");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    let lines: Vec<_> = stderr
+        .lines()
+        .filter(|line| line.starts_with("kcp-ephemeral: "))
+        .collect();
+    assert_eq!(lines.len(), 1, "one clear line: {stderr}");
+    lines[0].to_owned()
+}
+
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(directory)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").path());
+    entries
+        .map(|path| {
+            (
+                path.file_name().unwrap().to_string_lossy().into_owned(),
+                fs::read(path).unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_second_start_reuses_the_pki_and_signals_end_it_cleanly() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_owned();
+    let dev = Dev::start_in(directory, &[]).await;
+    let pki = files(&path.join("pki"));
+    for name in [
+        "ca",
+        "server",
+        "shard",
+        "front-proxy",
+        "user",
+        "webhook-client-ca",
+        "webhook-client",
+    ] {
+        assert!(
+            pki.contains_key(&format!("{name}.crt")) && pki.contains_key(&format!("{name}.key")),
+            "{name}"
+        );
+    }
+    // The directory outlives the first process.
+    let kept = tempfile::tempdir().unwrap();
+    for folder in ["pki"] {
+        fs::create_dir(kept.path().join(folder)).unwrap();
+        for (name, content) in files(&path.join(folder)) {
+            fs::write(kept.path().join(folder).join(name), content).unwrap();
+        }
+    }
+    let (code, log) = dev.end("-TERM").await;
+    assert_eq!(code, Some(0), "{log}");
+
+    let dev = Dev::start_in(kept, &[]).await;
+    assert_eq!(files(&dev.directory().join("pki")), pki);
+    let (code, log) = dev.end("-INT").await;
+    assert_eq!(code, Some(0), "{log}");
+}
+
+#[tokio::test]
+async fn what_keeps_it_from_starting_is_one_clear_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path().join("dev");
+    let dir = dir.to_str().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let line = refused(&["--dir", dir, "--port", &port]).await;
+    assert!(line.contains(&port) && line.contains("in use"), "{line}");
+
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let line = refused(&["--dir", file.join("below").to_str().unwrap(), "--port", "0"]).await;
+    assert!(line.contains("file/below"), "{line}");
+
+    let manifests = directory.path().join("manifests");
+    fs::create_dir(&manifests).unwrap();
+    for (content, words) in [
+        ("a: [b", "bad.yaml"),
+        ("apiVersion: v1\nkind: Surprise\nmetadata: {name: x}\n", "Surprise"),
+        ("just text", "bad.yaml"),
+    ] {
+        fs::write(manifests.join("bad.yaml"), content).unwrap();
+        let line = refused(&["--dir", dir, "--port", "0", "--manifests", manifests.to_str().unwrap()]).await;
+        assert!(line.contains(words), "{content:?}: {line}");
+    }
+    let line = refused(&["--dir", dir, "--port", "0", "--manifests", "/nowhere/at/all"]).await;
+    assert!(line.contains("/nowhere/at/all"), "{line}");
+}
+
+#[tokio::test]
+async fn changed_manifests_are_served_and_broken_ones_keep_the_last_good_nomination() {
+    let provider = Provider::echoing().await;
+    let field = |name: &str| {
+        Resource::sample(
+            json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+                name: {"type": "string"},
+            }}}}),
+        )
+    };
+    provider.nominate("provider", &field("old"));
+    let manifests = provider.directory().to_owned();
+    let dev = Dev::start(&["--manifests", manifests.to_str().unwrap(), "--no-sample-webhook"]).await;
+    let ask = async || {
+        let object = json!({"apiVersion": "cases.example.org/v1", "kind": "Sample", "spec": {"old": "x", "new": "y"}});
+        let path = "/clusters/any/apis/cases.example.org/v1/namespaces/demo/samples?fieldValidation=Ignore";
+        let answer = dev
+            .client("user")
+            .post_json(path, object.to_string())
+            .await
+            .expect("an answer");
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        answer.json::<Value>()["spec"].clone()
+    };
+    assert_eq!(ask().await, json!({"old": "x"}));
+
+    // APIResourceSchemas are immutable on kcp; in a directory a change of the file is simply a new content.
+    provider.nominate("provider", &field("new"));
+    until("the new schema is served", async || ask().await == json!({"new": "y"})).await;
+
+    let file = fs::read_dir(&manifests).unwrap().next().unwrap().unwrap().path();
+    fs::write(&file, "{").unwrap();
+    until("the broken file is reported", async || {
+        let answer = dev.anonymous().get("/readyz?verbose").await.expect("an answer");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.text().contains(file.file_name().unwrap().to_str().unwrap())
+    })
+    .await;
+    assert_eq!(ask().await, json!({"new": "y"}));
+
+    provider.nominate("provider", &field("old"));
+    until("the mended file is served", async || ask().await == json!({"old": "x"})).await;
+    let (_, log) = dev.end("-TERM").await;
+    assert!(log.contains(file.file_name().unwrap().to_str().unwrap()), "{log}");
+}
+
+/// Waits for something that must come true soon.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(tokio::time::Instant::now() < deadline, "{what}: not in time");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn live_checks_need_no_certificate_and_everything_else_does() {
+    let dev = Dev::start(&[]).await;
+    for path in ["/livez", "/readyz", "/healthz", "/version"] {
+        let answer = dev.anonymous().get(path).await.unwrap();
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
+    for path in [
+        "/clusters/consumer/apis",
+        "/services/ephemeral/provider/s3.example.com/clusters/consumer/apis",
+    ] {
+        let answer = dev.anonymous().get(path).await.unwrap();
+        assert_eq!(answer.status, 401, "{path}");
+        assert_eq!(answer.json::<Value>()["reason"], "Unauthorized", "{path}");
+        for certificate in ["user", "front-proxy", "shard"] {
+            let headers = [("x-remote-user", "ada"), ("x-remote-group", "system:authenticated")];
+            let request = ephemeral_testing::client::request(http::Method::GET, path, &headers, "").unwrap();
+            let answer = dev.client(certificate).send(request).await.unwrap();
+            assert_eq!(answer.status, 200, "{certificate} {path}: {}", answer.text());
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! `dev` as a child process, and what tests ask it with.
+
+#![allow(dead_code, unreachable_pub)] // Each test file uses its own part.
+
+pub mod resources;
+pub mod vectors;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use ephemeral_testing::client::Client;
+use ephemeral_testing::pki::Identity;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// How long anything that must happen may take on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The binary under test.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_kcp-ephemeral");
+
+/// A running `dev`; killed when dropped.
+pub struct Dev {
+    child: Child,
+    address: SocketAddr,
+    directory: TempDir,
+    log: JoinHandle<String>,
+}
+
+impl Dev {
+    /// Starts `dev` in a new directory on a free port and waits until it is ready.
+    pub async fn start(arguments: &[&str]) -> Self {
+        Self::start_in(tempfile::tempdir().expect("a temporary directory"), arguments).await
+    }
+
+    /// The same in a directory that exists.
+    pub async fn start_in(directory: TempDir, arguments: &[&str]) -> Self {
+        let mut child = command()
+            .args(["dev", "--port", "0", "--dir"])
+            .arg(directory.path())
+            .args(arguments)
+            .spawn()
+            .expect("the binary starts");
+        let mut stderr = child.stderr.take().expect("a pipe");
+        let log = tokio::spawn(async move {
+            let mut log = Vec::new();
+            let _ = stderr.read_to_end(&mut log).await;
+            String::from_utf8_lossy(&log).into_owned()
+        });
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let ready = timeout(PATIENCE, async {
+            while let Some(line) = lines.next_line().await.expect("lines of text") {
+                if line.starts_with("ready") {
+                    return Some(line);
+                }
+            }
+            None
+        });
+        let Some(line) = ready.await.expect("ready in time") else {
+            panic!("dev ended before it was ready: {}", log.await.expect("a log"));
+        };
+        // Nobody reads the rest, but a closed pipe must not be what ends the process.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        let address = line
+            .split("https://")
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next());
+        let address = address.and_then(|address| address.trim_end_matches([',', ';', '.']).parse().ok());
+        let address = address.unwrap_or_else(|| panic!("no address in {line:?}"));
+        Self {
+            child,
+            address,
+            directory,
+            log,
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its directory.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Its kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.directory.path().join("kubeconfig")
+    }
+
+    /// The id of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
+    /// A client without a certificate.
+    pub fn anonymous(&self) -> Client {
+        Client::trusting(self.address, &self.pem("ca.crt"))
+    }
+
+    /// A client with one of the certificates in `pki/`.
+    pub fn client(&self, name: &str) -> Client {
+        let identity = Identity {
+            cert_pem: self.pem(&format!("{name}.crt")),
+            key_pem: self.pem(&format!("{name}.key")),
+        };
+        self.anonymous().with_identity(&identity)
+    }
+
+    /// A file in `pki/`.
+    pub fn pem(&self, file: &str) -> String {
+        fs::read_to_string(self.directory.path().join("pki").join(file)).expect("a file of the PKI")
+    }
+
+    /// Sends a signal, waits for the end and returns the exit code and the log.
+    pub async fn end(mut self, signal: &str) -> (Option<i32>, String) {
+        let pid = self.pid().to_string();
+        let sent = Command::new("kill")
+            .args([signal, &pid])
+            .status()
+            .await
+            .expect("kill runs");
+        assert!(sent.success());
+        let status = timeout(PATIENCE, self.child.wait())
+            .await
+            .expect("it ends in time")
+            .expect("a status");
+        (status.code(), self.log.await.expect("a log"))
+    }
+}
+
+/// The binary with pipes for its output, killed when dropped.
+pub fn command() -> Command {
+    let mut command = Command::new(BINARY);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}

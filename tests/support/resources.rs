@@ -1,0 +1,155 @@
+//! Manifests of resources whose webhook is the test's own.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use ephemeral_testing::pki::Authority;
+use ephemeral_testing::webhook::{Recorded, Reply, Webhook};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A webhook on loopback and a directory of manifests that nominate it.
+pub struct Provider {
+    /// The webhook.
+    pub webhook: Webhook,
+    authority: Authority,
+    directory: TempDir,
+}
+
+/// One version of a resource, as a CustomResourceDefinition would have it.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// API group.
+    pub group: String,
+    /// The version.
+    pub version: String,
+    /// `Namespaced` or `Cluster`.
+    pub scope: String,
+    /// `kind`, `plural` and so on.
+    pub names: Value,
+    /// `openAPIV3Schema`.
+    pub schema: Value,
+    /// `subresources`.
+    pub subresources: Value,
+    /// `additionalPrinterColumns`.
+    pub printer_columns: Value,
+}
+
+impl Provider {
+    /// A provider whose webhook echoes.
+    pub async fn echoing() -> Self {
+        Self::answering(Reply::echo).await
+    }
+
+    /// A provider whose webhook answers as told.
+    pub async fn answering(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
+        let authority = Authority::new("provider");
+        let webhook = Webhook::builder(authority.server(&["localhost"])).start(answer).await;
+        Self {
+            webhook,
+            authority,
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        }
+    }
+
+    /// The directory of manifests.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// `caBundle` of the webhook.
+    pub fn ca_bundle(&self) -> String {
+        BASE64_STANDARD.encode(self.authority.cert_pem())
+    }
+
+    /// Nominates the webhook for a resource of the export `<group>` in the logical cluster `cluster`.
+    pub fn nominate(&self, cluster: &str, resource: &Resource) {
+        self.nominate_with(cluster, resource, &json!({}));
+    }
+
+    /// The same with further or other fields of the nomination's spec.
+    pub fn nominate_with(&self, cluster: &str, resource: &Resource, spec: &Value) {
+        let name = format!("{}.{}", resource.plural(), resource.group);
+        let file = self.directory().join(format!("{cluster}-{name}.json"));
+        let mut manifests = resource.manifests(cluster);
+        let mut webhook = json!({
+            "apiVersion": "ephemeral.contrib.kcp.io/v1alpha1",
+            "kind": "EphemeralWebhook",
+            "metadata": {"name": name, "annotations": {"kcp.io/cluster": cluster}},
+            "spec": {
+                "export": resource.group,
+                "group": resource.group,
+                "resource": resource.plural(),
+                "url": self.webhook.url("/"),
+                "caBundle": self.ca_bundle(),
+            },
+        });
+        for (key, value) in spec.as_object().into_iter().flatten() {
+            webhook["spec"][key] = value.clone();
+        }
+        manifests.push(webhook);
+        write(&file, &manifests);
+    }
+}
+
+impl Resource {
+    /// Plural name.
+    pub fn plural(&self) -> &str {
+        self.names["plural"].as_str().expect("a plural")
+    }
+
+    /// The schema and the export.
+    pub fn manifests(&self, cluster: &str) -> Vec<Value> {
+        let annotations = json!({"kcp.io/cluster": cluster});
+        let schema_name = format!("{}.{}.{}", self.version, self.plural(), self.group);
+        let mut version = json!({"name": self.version, "served": true, "storage": true, "schema": self.schema});
+        if !self.subresources.is_null() {
+            version["subresources"] = self.subresources.clone();
+        }
+        if !self.printer_columns.is_null() {
+            version["additionalPrinterColumns"] = self.printer_columns.clone();
+        }
+        vec![
+            json!({
+                "apiVersion": "apis.kcp.io/v1alpha1",
+                "kind": "APIResourceSchema",
+                "metadata": {"name": schema_name, "annotations": annotations},
+                "spec": {"group": self.group, "scope": self.scope, "names": self.names, "versions": [version]},
+            }),
+            json!({
+                "apiVersion": "apis.kcp.io/v1alpha2",
+                "kind": "APIExport",
+                "metadata": {"name": self.group, "annotations": annotations},
+                "spec": {"resources": [{
+                    "name": self.plural(), "group": self.group, "schema": schema_name,
+                    "storage": {"virtual": {"identityHash": "x", "reference": {
+                        "apiGroup": "apis.kcp.io", "kind": "APIExportEndpointSlice", "name": "ephemeral",
+                    }}},
+                }]},
+            }),
+        ]
+    }
+
+    /// A namespaced resource `samples` in `cases.example.org/v1`, kind `Sample`.
+    pub fn sample(schema: Value) -> Self {
+        Self {
+            group: "cases.example.org".into(),
+            version: "v1".into(),
+            scope: "Namespaced".into(),
+            names: json!({"kind": "Sample", "listKind": "SampleList", "plural": "samples", "singular": "sample"}),
+            schema,
+            subresources: Value::Null,
+            printer_columns: Value::Null,
+        }
+    }
+}
+
+/// Writes manifests to one file, at once for whoever reads meanwhile.
+pub fn write(file: &Path, manifests: &[Value]) {
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
+    let partial = file.with_extension("partial");
+    fs::write(&partial, list.to_string()).expect("a file is written");
+    fs::rename(&partial, file).expect("a file is renamed");
+}
