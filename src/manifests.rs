@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use ephemeral_apiserver::health::Health;
 use ephemeral_apiserver::webhook::Snapshot;
 use ephemeral_index::kinds::{Kind, Object};
-use ephemeral_index::{Event, Index, ObjectRef, manifests};
+use ephemeral_index::{Event, Index, ObjectRef, Source, manifests};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -203,12 +203,13 @@ impl Directory {
     pub(crate) fn events(&self) -> Vec<Event> {
         let mut seen = BTreeSet::new();
         let objects = self.files.values().flat_map(|file| &file.objects);
-        manifests::events(
-            objects
-                .filter(|object| seen.insert(ObjectRef::from(*object)))
-                .cloned()
-                .collect(),
-        )
+        let objects = objects
+            .filter(|object| seen.insert(ObjectRef::from(*object)))
+            .cloned()
+            .collect();
+        let mut events = vec![Event::Sources([Source::Manifests].into())];
+        events.extend(manifests::events(objects));
+        events
     }
 
     /// What cannot be used at the moment, in words for the operator.

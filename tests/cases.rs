@@ -148,7 +148,7 @@ fn sees_what_it_must(phrase: &str, recorded: &Recorded, about: &str) {
             Some(("request.namespace", value)) => request["namespace"] == value,
             Some(("request.dryRun", value)) => request["dryRun"] == (value == "true"),
             None if part == "no status" => request["object"].get("status").is_none(),
-            None if part.starts_with('"') => recorded.text(&["request", "object"]).contains(part),
+            None if part.starts_with('"') => String::from_utf8_lossy(&recorded.body).contains(part),
             _ => panic!("{about}: nobody knows how to check {part:?}"),
         };
         assert!(holds, "{about}: the webhook does not see {part:?}: {request}");

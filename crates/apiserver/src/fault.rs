@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use structural_schema::field;
+use structural_schema::json::quote;
 
 use crate::status::{Cause, Details, Status};
 
@@ -160,18 +161,22 @@ pub struct NotAllowed {
 impl NotAllowed {
     /// As `apiserver/pkg/endpoints/handlers/responsewriters.forbiddenMessage` and `NewForbidden` word it.
     fn message(&self) -> String {
-        let name = self.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
+        let name = self
+            .name
+            .as_ref()
+            .map(|name| format!(" {}", quote(name)))
+            .unwrap_or_default();
         let scope = match &self.namespace {
-            Some(namespace) => format!("in the namespace {namespace:?}"),
+            Some(namespace) => format!("in the namespace {}", quote(namespace)),
             None => "at the cluster scope".to_owned(),
         };
         format!(
-            "{}{name} is forbidden: User {:?} cannot {} resource {:?} in API group {:?} {scope}: {}",
+            "{}{name} is forbidden: User {} cannot {} resource {} in API group {} {scope}: {}",
             qualified(&self.resource, &self.group),
-            self.user,
+            quote(&self.user),
             self.verb,
-            self.resource,
-            self.group,
+            quote(&self.resource),
+            quote(&self.group),
             self.reason
         )
     }
@@ -195,8 +200,8 @@ impl Invalid {
     fn message(&self) -> String {
         let kind = qualified(&self.kind, &self.group);
         format!(
-            "{kind} \"{}\" is invalid: {}",
-            self.name,
+            "{kind} {} is invalid: {}",
+            quote(&self.name),
             field::aggregate(&self.errors)
         )
     }

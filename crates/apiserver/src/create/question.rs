@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ephemeral_index::{ResourceSchema, Scope, Version};
 use rand::Rng as _;
 use structural_schema::field::{self, Path};
+use structural_schema::json::quote;
 use structural_schema::meta::{self, MetaOptions};
 use structural_schema::{Map, Schema, ValidateOptions, Value};
 
@@ -189,9 +190,9 @@ fn bad_request(message: String) -> Fault {
 /// As `transformDecodeError` words an error that came after the kind was known.
 fn cannot_be_handled(decoded: &DecodedObject, kind: &str, error: &impl std::fmt::Display) -> Fault {
     let version = decoded.api_version.rsplit('/').next().unwrap_or_default();
+    let (version, found) = (quote(version), &decoded.kind);
     bad_request(format!(
-        "{} in version {version:?} cannot be handled as a {kind}: {error}",
-        decoded.kind
+        "{found} in version {version} cannot be handled as a {kind}: {error}"
     ))
 }
 
