@@ -9,22 +9,34 @@ use crate::kinds::{EphemeralWebhook, ObjectMeta, WebhookStatus};
 /// What is to be said in the status of an EphemeralWebhook of kcp.
 #[derive(Clone, Debug)]
 pub struct NominationStatus {
+    shard: Arc<str>,
     webhook: Arc<EphemeralWebhook>,
     findings: Findings,
     endpoint: Option<Arc<str>>,
 }
 
 impl NominationStatus {
-    pub(crate) fn new(webhook: Arc<EphemeralWebhook>, findings: Findings, publisher: Option<&Publisher>) -> Self {
+    pub(crate) fn new(
+        shard: Arc<str>,
+        webhook: Arc<EphemeralWebhook>,
+        findings: Findings,
+        publisher: Option<&Publisher>,
+    ) -> Self {
         let export = webhook.target.as_ref().ok().map(|target| &target.export);
         let endpoint = export
             .zip(publisher)
             .map(|(export, publisher)| publisher.url(&webhook.meta.cluster, export).into());
         Self {
+            shard,
             webhook,
             findings,
             endpoint,
         }
+    }
+
+    /// The shard that the object was read from; resource versions mean something only there.
+    pub const fn shard(&self) -> &Arc<str> {
+        &self.shard
     }
 
     /// Which object it is the status of; a write must carry its resource version.

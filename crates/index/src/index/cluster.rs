@@ -255,11 +255,13 @@ impl<W> Cluster<W> {
             .collect()
     }
 
-    /// An EphemeralWebhook whose status is this server's to write, with what was found out about it.
-    pub(super) fn published_webhook(&self, name: &Arc<str>) -> Option<(&Arc<EphemeralWebhook>, &Findings)> {
+    /// An EphemeralWebhook whose status is this server's to write, with its shard and what was found out about it.
+    pub(super) fn published_webhook(&self, name: &Arc<str>) -> Option<(&Arc<str>, &Arc<EphemeralWebhook>, &Findings)> {
         match self.webhook(name)? {
             (Source::Manifests, _) => None,
-            (Source::Shard(_), webhook) => Some((webhook, self.findings.get(&Origin::Webhook(name.clone()))?)),
+            (Source::Shard(shard), webhook) => {
+                Some((shard, webhook, self.findings.get(&Origin::Webhook(name.clone()))?))
+            }
         }
     }
 }

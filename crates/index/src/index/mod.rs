@@ -226,8 +226,9 @@ impl<F: EndpointFactory> Index<F> {
     }
 
     fn status(&self, cluster: &Cluster<F::Handle>, name: &Arc<str>) -> Option<NominationStatus> {
-        let (webhook, findings) = cluster.published_webhook(name)?;
+        let (shard, webhook, findings) = cluster.published_webhook(name)?;
         Some(NominationStatus::new(
+            shard.clone(),
             webhook.clone(),
             findings.clone(),
             self.publisher.as_ref(),

@@ -99,6 +99,11 @@ impl Object {
         }
     }
 
+    /// Reads an object of a kind that is known from elsewhere from its JSON, however deep it nests.
+    pub fn from_json(kind: Kind, text: &[u8], default_cluster: Option<&str>) -> Result<Self, DecodeError> {
+        Self::decode_as(kind, structural_schema::json::decode(text)?.value, default_cluster)
+    }
+
     /// Reads an object of a kind that is known from elsewhere, as the items of a list are.
     pub fn decode_as(kind: Kind, value: Value, default_cluster: Option<&str>) -> Result<Self, DecodeError> {
         let meta = ObjectMeta::decode(Fields::of(&value).at("metadata"), default_cluster)?;
@@ -145,6 +150,9 @@ pub enum DecodeError {
     /// No name, or no logical cluster.
     #[error(transparent)]
     Metadata(#[from] crate::problem::FieldInvalid),
+    /// No JSON.
+    #[error(transparent)]
+    Json(#[from] structural_schema::json::Error),
 }
 
 /// Text of somebody else's, fit for a line of a log.

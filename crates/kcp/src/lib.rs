@@ -1,0 +1,18 @@
+//! kcp, as far as ephemeral resources need it.
+//!
+//! [`follow`] reads the virtual workspaces of this project's own APIExport, one for each shard, and tells an
+//! [`Index`](ephemeral_index::Index) what it finds; [`fold`] owns that index; [`publish`] writes what follows from it:
+//! endpoints into slices and conditions into EphemeralWebhooks. All of it speaks to kcp through a [`Base`].
+//!
+//! Nothing here is on the way of a request.
+
+mod backoff;
+pub mod base;
+mod request;
+mod stats;
+
+pub use base::{Base, BaseError, Cluster, RequestError};
+pub use stats::{Counts, Stats};
+
+/// The APIExport through which providers get EphemeralWebhook.
+pub const EXPORT: &str = "ephemeral.contrib.kcp.io";
