@@ -8,10 +8,16 @@
 
 mod backoff;
 pub mod base;
+mod fold;
+mod follow;
+mod publish;
 mod request;
 mod stats;
 
 pub use base::{Base, BaseError, Cluster, RequestError};
+pub use fold::fold;
+pub use follow::{FollowConfig, follow};
+pub use publish::{PublishConfig, Work, publish};
 pub use stats::{Counts, Stats};
 
 /// The APIExport through which providers get EphemeralWebhook.
