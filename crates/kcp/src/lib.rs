@@ -2,10 +2,12 @@
 //!
 //! [`follow`] reads the virtual workspaces of this project's own APIExport, one for each shard, and tells an
 //! [`Index`](ephemeral_index::Index) what it finds; [`fold`] owns that index; [`publish`] writes what follows from it:
-//! endpoints into slices and conditions into EphemeralWebhooks. All of it speaks to kcp through a [`Base`].
+//! endpoints into slices and conditions into EphemeralWebhooks. [`access`] asks whether callers may. All of it speaks to
+//! kcp through a [`Base`].
 //!
-//! Nothing here is on the way of a request.
+//! Nothing but [`access`] is on the way of a request.
 
+pub mod access;
 mod backoff;
 pub mod base;
 mod fold;

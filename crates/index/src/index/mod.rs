@@ -109,6 +109,11 @@ impl<F: EndpointFactory> Index<F> {
         self.sources.awaited()
     }
 
+    /// The sources that do not answer, for `/readyz?verbose`.
+    pub fn away(&self) -> impl Iterator<Item = &Source> {
+        self.sources.away.iter()
+    }
+
     fn take_in(&mut self, event: Event, dirty: &mut BTreeSet<Arc<str>>) {
         match event {
             Event::Sources(known) => self.sources.known = Some(known),
