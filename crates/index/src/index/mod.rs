@@ -110,7 +110,7 @@ impl<F: EndpointFactory> Index<F> {
     }
 
     /// The sources that do not answer, for `/readyz?verbose`.
-    pub fn away(&self) -> impl Iterator<Item = &Source> {
+    pub fn unanswering(&self) -> impl Iterator<Item = &Source> {
         self.sources.away.iter()
     }
 
