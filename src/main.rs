@@ -2,8 +2,13 @@
 
 mod cli;
 mod dev;
+mod directory;
+mod errors;
 mod logging;
 mod manifests;
+mod nominations;
+mod secure_port;
+mod serve;
 mod signals;
 mod webhooks;
 
@@ -21,6 +26,8 @@ fn main() -> ExitCode {
         .expect("nothing installed a provider before");
     let done = match command {
         Command::Dev(args) => run(dev::dev(args)),
+        Command::Serve(args) => run(serve::serve(*args)),
+        Command::Manifests(command) => manifests::print(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

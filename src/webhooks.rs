@@ -13,6 +13,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tracing::{debug, warn};
 
+use crate::errors::one_line;
+
 /// Makes the handles of nominations.
 #[derive(Debug)]
 pub(crate) struct Webhooks {
@@ -47,7 +49,7 @@ impl EndpointFactory for Webhooks {
                 warn!(
                     provider = input.cluster,
                     url = input.url,
-                    error = chain(&error),
+                    error = one_line(&error),
                     "a webhook cannot be used"
                 );
                 Err(match error {
@@ -107,7 +109,7 @@ impl Remote {
                 provider = &*self.cluster,
                 url = &*self.url,
                 kind,
-                error = chain(error),
+                error = one_line(error),
                 "a webhook did not answer"
             );
         }
@@ -118,10 +120,4 @@ impl Remote {
             Failure::Local => CallError::NotMade,
         }
     }
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
 }

@@ -11,22 +11,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use ephemeral_apiserver::ServerConfig;
 use ephemeral_apiserver::authorize::AllowAll;
-use ephemeral_apiserver::certificates::WatchedServerCertificate;
 use ephemeral_apiserver::flow::FlowConfig;
 use ephemeral_apiserver::health::Health;
 use ephemeral_apiserver::identity::{NamedCa, Trust, TrustConfig};
-use ephemeral_apiserver::listener::{self, ListenerConfig};
 use ephemeral_apiserver::request_info::UnionPaths;
-use ephemeral_apiserver::{Server, ServerConfig, tls};
-use ephemeral_index::Index;
-use ephemeral_webhook_client::{AddressPolicy, ClientIdentity, Options, WebhookClient};
+use ephemeral_index::{Event, Index, Source};
+use ephemeral_webhook_client::{ClientIdentity, Options, WebhookClient};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cli::{AddressArgs, DevArgs};
-use crate::manifests::{self, Directory};
+use crate::cli::DevArgs;
+use crate::directory::Directory;
+use crate::nominations::Nominations;
+use crate::secure_port::SecurePort;
 use crate::signals;
 use crate::webhooks::Webhooks;
 use pki::{CA, FRONT_PROXY_NAME, Pki, SHARD_NAMES};
@@ -69,7 +70,8 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     };
 
     let health = Arc::new(Health::new(stop.clone()));
-    let policy = policy(addresses, address);
+    let mut policy = addresses.policy(vec![address]);
+    policy.allow_loopback = true;
     let identity = pki.pair("webhook-client");
     let identity = ClientIdentity::load(&identity.cert, &identity.key)?;
     let client = WebhookClient::new(Options {
@@ -77,55 +79,43 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
         identity: Some(identity),
         ..Options::default()
     })?;
-    let index = Index::new(
+    let mut index = Index::new(
         Webhooks {
             client,
             max_in_flight: MAX_IN_FLIGHT,
         },
         None,
     );
-    let nominations = manifests::Nominations::open(Directory::open(folder)?, index, &health);
+    let directory = Directory::open(folder)?;
+    let sources = Event::Sources([Source::Manifests].into());
+    let first = index.apply(std::iter::once(sources).chain(directory.events()));
+    let mut nominations = Nominations::new(Some(directory.nominated()), &health);
+    nominations.show(&index, first.snapshot);
 
-    let trust = Arc::new(Trust::load(trust(&pki)?)?);
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let server_pair = pki.pair("server");
-    let certificate = Arc::new(WatchedServerCertificate::server(
-        server_pair.cert,
-        server_pair.key,
-        Arc::clone(&provider),
-    )?);
-    let tls = Arc::new(tls::server_config(certificate.clone(), provider)?);
-    let server = Server::new(ServerConfig {
-        trust: Arc::clone(&trust),
-        snapshot: nominations.snapshot(),
-        authorizer: Arc::new(AllowAll),
-        health,
-        flow: FlowConfig {
-            rate: None,
-            ..FlowConfig::default()
+    let port = SecurePort::new(
+        listener,
+        pki.pair("server"),
+        ServerConfig {
+            trust: Arc::new(Trust::load(trust(&pki)?)?),
+            snapshot: nominations.snapshot(),
+            authorizer: Arc::new(AllowAll),
+            health: Arc::clone(&health),
+            flow: FlowConfig {
+                rate: None,
+                ..FlowConfig::default()
+            },
+            union: UnionPaths::Served,
         },
-        union: UnionPaths::Served,
-    });
+    )?;
 
     let tasks = TaskTracker::new();
-    tasks.spawn(nominations.follow(stop.clone()));
+    let (events, changes) = mpsc::channel(1);
     tasks.spawn({
         let stop = stop.clone();
-        async move { trust.follow(stop).await }
+        async move { directory.follow(&health, events, stop).await }
     });
-    tasks.spawn({
-        let stop = stop.clone();
-        async move { certificate.follow(stop).await }
-    });
-    let listening = listener::serve(
-        listener,
-        tls,
-        Arc::new(server),
-        ListenerConfig::default(),
-        Arc::default(),
-        stop.clone(),
-    );
-    tasks.spawn(listening);
+    tasks.spawn(nominations.follow(index, changes, None, stop.clone()));
+    port.serve(&tasks, &stop);
     tasks.close();
     announce(&format!("https://{address}"), &dir)?;
 
@@ -147,22 +137,6 @@ fn announce(server: &str, dir: &PathBuf) -> Result<()> {
         dir.display()
     );
     Ok(())
-}
-
-/// Webhooks on this machine's loopback, as well as where the flags say.
-fn policy(addresses: AddressArgs, own: std::net::SocketAddr) -> AddressPolicy {
-    let AddressArgs {
-        webhook_allow_cidr,
-        webhook_deny_cidr,
-        webhook_allow_port,
-    } = addresses;
-    AddressPolicy {
-        allow: webhook_allow_cidr,
-        deny: webhook_deny_cidr,
-        extra_ports: webhook_allow_port,
-        allow_loopback: true,
-        own_listeners: vec![own],
-    }
 }
 
 /// As on kcp's test installation, shards and users share a CA: names that are listed are shards, all others users.

@@ -15,6 +15,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use time::{Duration, OffsetDateTime};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
+use crate::secure_port::Pair;
+
 const CA_LIFETIME: Duration = Duration::days(3650);
 const LEAF_LIFETIME: Duration = Duration::days(365);
 /// A leaf that expires sooner than this is issued anew at start.
@@ -24,15 +26,6 @@ const RENEW_BEFORE: Duration = Duration::days(30);
 #[derive(Debug)]
 pub(crate) struct Pki {
     directory: PathBuf,
-}
-
-/// One certificate and its key, PEM files.
-#[derive(Debug)]
-pub(crate) struct Pair {
-    /// The certificate.
-    pub(crate) cert: PathBuf,
-    /// Its private key.
-    pub(crate) key: PathBuf,
 }
 
 /// Which certificate, from which CA, for whom.

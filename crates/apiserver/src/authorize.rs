@@ -5,6 +5,8 @@ use std::sync::Arc;
 use ephemeral_review::UserInfo;
 use futures::future::BoxFuture;
 
+use crate::identity::Via;
+
 /// Decides about one request on a resource.
 ///
 /// `dev` answers with yes; on kcp it is a `SubjectAccessReview` and an `APIBinding` in the consumer's logical cluster.
@@ -28,6 +30,8 @@ impl Authorizer for AllowAll {
 pub struct Attributes<'a> {
     /// The caller.
     pub user: &'a UserInfo,
+    /// How the request came.
+    pub via: &'a Via,
     /// The consumer's logical cluster.
     pub consumer: &'a str,
     /// The provider's logical cluster, from the path: proven only by the consumer's binding.

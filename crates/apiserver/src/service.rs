@@ -272,6 +272,7 @@ impl ResourceRequest<'_> {
         }
         let attributes = Attributes {
             user: &caller.user,
+            via: &caller.via,
             consumer,
             provider: &nomination.cluster,
             export: &nomination.export,

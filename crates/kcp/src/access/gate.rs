@@ -65,10 +65,7 @@ impl Gate {
         Self {
             places: Semaphore::new(limits.in_flight),
             limits,
-            consumers: Cache::builder()
-                .max_capacity(MAX_CONSUMERS)
-                .time_to_idle(IDLE)
-                .build(),
+            consumers: Cache::builder().max_capacity(MAX_CONSUMERS).time_to_idle(IDLE).build(),
         }
     }
 
@@ -81,7 +78,11 @@ impl Gate {
             let limits = &self.limits;
             let quota = Quota::per_second(limits.rate_per_consumer).allow_burst(limits.burst_per_consumer);
             Arc::new(Consumer {
-                queue: Semaphore::new(limits.in_flight_per_consumer.saturating_add(limits.waiting_per_consumer)),
+                queue: Semaphore::new(
+                    limits
+                        .in_flight_per_consumer
+                        .saturating_add(limits.waiting_per_consumer),
+                ),
                 places: Semaphore::new(limits.in_flight_per_consumer),
                 rate: RateLimiter::direct(quota),
             })
@@ -133,7 +134,10 @@ mod tests {
     fn all_together_are_bounded() {
         let gate = gate();
         let consumers = ["a", "b", "c", "d"].map(|name| gate.consumer(name));
-        let mut passes: Vec<_> = consumers.iter().map(|consumer| Box::pin(gate.enter(consumer))).collect();
+        let mut passes: Vec<_> = consumers
+            .iter()
+            .map(|consumer| Box::pin(gate.enter(consumer)))
+            .collect();
         let taken: Vec<_> = passes.iter_mut().map(|pass| pass.as_mut().now_or_never()).collect();
         assert_eq!(taken.iter().filter(|pass| pass.is_some()).count(), 3);
     }

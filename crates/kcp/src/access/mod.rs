@@ -104,9 +104,12 @@ impl Access {
             gate: Gate::new(limits),
             timeout,
             permissions: cache(capacity, move |allows: &bool| if *allows { allowed } else { denied }),
-            bindings: cache(capacity, move |schema: &Option<_>| {
-                if schema.is_some() { bindings } else { denied }
-            }),
+            bindings: cache(
+                capacity,
+                move |schema: &Option<_>| {
+                    if schema.is_some() { bindings } else { denied }
+                },
+            ),
             away: AtomicBool::new(false),
         }
     }
@@ -116,12 +119,16 @@ impl Access {
     /// Whether there is a binding is only asked for callers that may, so that nobody else learns of it.
     pub async fn review(&self, question: &Question<'_>) -> Result<Answer, Unavailable> {
         let permission = || self.ask(question, self.kcp.may(question));
-        let allows = self.permissions.try_get_with(question.of_permission(), async { permission().await });
+        let allows = self
+            .permissions
+            .try_get_with(question.of_permission(), async { permission().await });
         if !allows.await.map_err(|_| Unavailable)? {
             return Ok(Answer::Denied);
         }
         let binding = || self.ask(question, self.kcp.bound_schema(question));
-        let schema = self.bindings.try_get_with(question.of_binding(), async { binding().await });
+        let schema = self
+            .bindings
+            .try_get_with(question.of_binding(), async { binding().await });
         Ok(match schema.await.map_err(|_| Unavailable)? {
             Some(schema) => Answer::Allowed { schema },
             None => Answer::NotBound,
@@ -155,9 +162,17 @@ impl Access {
     fn note_failure(&self, question: &Question<'_>, error: &RequestError) -> Unavailable {
         let cluster = question.cluster;
         if self.away.swap(true, Ordering::Relaxed) {
-            tracing::debug!(cluster, error = error as &dyn std::error::Error, "kcp does not say whether a caller may");
+            tracing::debug!(
+                cluster,
+                error = error as &dyn std::error::Error,
+                "kcp does not say whether a caller may"
+            );
         } else {
-            tracing::warn!(cluster, error = error as &dyn std::error::Error, "kcp does not say whether a caller may");
+            tracing::warn!(
+                cluster,
+                error = error as &dyn std::error::Error,
+                "kcp does not say whether a caller may"
+            );
         }
         Unavailable
     }

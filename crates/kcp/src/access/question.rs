@@ -145,10 +145,17 @@ mod tests {
         // Who asks, and where in the logical cluster, says nothing of the binding.
         let bindings: HashSet<_> = questions.iter().map(Question::of_binding).collect();
         assert_eq!(bindings.len(), 4, "cluster, group and resource");
-        let of_others = [changed(&question, |q| q.provider = "x"), changed(&question, |q| q.export = "x")];
+        let of_others = [
+            changed(&question, |q| q.provider = "x"),
+            changed(&question, |q| q.export = "x"),
+        ];
         assert!(of_others.iter().all(|other| !bindings.contains(&other.of_binding())));
         // The provider is no part of the permission: kcp does not know of it.
-        assert!(of_others.iter().all(|other| permissions.contains(&other.of_permission())));
+        assert!(
+            of_others
+                .iter()
+                .all(|other| permissions.contains(&other.of_permission()))
+        );
     }
 
     fn changed<'a>(question: &Question<'a>, change: impl FnOnce(&mut Question<'a>)) -> Question<'a> {
@@ -159,6 +166,9 @@ mod tests {
 
     fn extra(entries: &[(&str, &[&str])]) -> BTreeMap<String, Vec<String>> {
         let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
-        entries.iter().map(|&(key, values)| (key.to_owned(), owned(values))).collect()
+        entries
+            .iter()
+            .map(|&(key, values)| (key.to_owned(), owned(values)))
+            .collect()
     }
 }

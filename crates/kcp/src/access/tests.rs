@@ -47,7 +47,10 @@ impl Script {
     }
 
     fn asked(&self) -> (usize, usize) {
-        (self.permissions.load(Ordering::SeqCst), self.bindings.load(Ordering::SeqCst))
+        (
+            self.permissions.load(Ordering::SeqCst),
+            self.bindings.load(Ordering::SeqCst),
+        )
     }
 }
 
@@ -59,7 +62,11 @@ impl Ask for Script {
 
     fn bound_schema<'a>(&'a self, _: &'a Question<'_>) -> BoxFuture<'a, Result<Option<Arc<str>>, RequestError>> {
         self.bindings.fetch_add(1, Ordering::SeqCst);
-        async { self.answer(self.bound.load(Ordering::SeqCst).then(|| "v1".into())).await }.boxed()
+        async {
+            self.answer(self.bound.load(Ordering::SeqCst).then(|| "v1".into()))
+                .await
+        }
+        .boxed()
     }
 }
 
@@ -107,7 +114,9 @@ async fn eventually(access: &Access, question: &Question<'_>, expected: &Result<
             tokio::time::sleep(MOMENT).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), asking).await.expect("in time");
+    tokio::time::timeout(Duration::from_secs(60), asking)
+        .await
+        .expect("in time");
 }
 
 #[tokio::test]
@@ -210,7 +219,11 @@ async fn questions_under_way_are_bounded_and_one_consumer_leaves_room() {
     let other = question("other", "ada");
     let mut quiet = Box::pin(access.review(&other));
     assert!(quiet.as_mut().now_or_never().is_none());
-    assert_eq!(kcp.asked().0, 5, "four of the one that floods, and the one of the other");
+    assert_eq!(
+        kcp.asked().0,
+        5,
+        "four of the one that floods, and the one of the other"
+    );
     kcp.go.add_permits(1);
     let (answers, answer) = tokio::join!(flooding, quiet);
     assert_eq!(answer, allowed());

@@ -1,4 +1,4 @@
-//! The manifests directory: nominations from files, re-read when they change.
+//! The manifests directory: objects from files, re-read when they change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use ephemeral_apiserver::health::Health;
-use ephemeral_apiserver::webhook::Snapshot;
 use ephemeral_index::kinds::{Kind, Object};
-use ephemeral_index::{Event, Index, ObjectRef, Source, manifests};
+use ephemeral_index::{Event, ObjectRef, Origin, Subject, manifests};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::warn;
 
-use crate::webhooks::Webhooks;
+use crate::errors::one_line;
 
 /// How often the directory is looked at. Looking costs a `stat` for each file, works on every file system, and sees
 /// the symlink swap of a mounted `ConfigMap`.
@@ -56,74 +56,6 @@ pub(crate) enum Error {
     },
 }
 
-/// The nominations of a directory, kept up to date.
-pub(crate) struct Nominations {
-    directory: Directory,
-    index: Index<Webhooks>,
-    snapshot: Arc<ArcSwap<Snapshot>>,
-    /// What is wrong, in words for the operator.
-    problems: Arc<ArcSwap<Vec<String>>>,
-}
-
-impl Nominations {
-    /// Folds what the directory holds, and lists from now on at `readyz?verbose` what is wrong with it.
-    pub(crate) fn open(directory: Directory, index: Index<Webhooks>, health: &Health) -> Self {
-        let mut nominations = Self {
-            directory,
-            index,
-            snapshot: Arc::default(),
-            problems: Arc::default(),
-        };
-        nominations.fold();
-        let problems = Arc::clone(&nominations.problems);
-        health.problems(move || problems.load().to_vec());
-        nominations
-    }
-
-    /// What requests are answered from.
-    pub(crate) fn snapshot(&self) -> Arc<ArcSwap<Snapshot>> {
-        Arc::clone(&self.snapshot)
-    }
-
-    /// Re-reads the directory until `stop`. Files are read and schemas compiled where that holds up no request.
-    pub(crate) async fn follow(mut self, stop: CancellationToken) {
-        let mut poll = tokio::time::interval(POLL);
-        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        while stop.run_until_cancelled(poll.tick()).await.is_some() {
-            let refreshed = tokio::task::spawn_blocking(move || {
-                if self.directory.refresh() {
-                    self.fold();
-                }
-                self
-            });
-            match refreshed.await {
-                Ok(nominations) => self = nominations,
-                Err(error) => return warn!(%error, "the manifests are not followed any longer"),
-            }
-        }
-    }
-
-    fn fold(&mut self) {
-        let snapshot = self.index.apply(self.directory.events()).snapshot;
-        let broken = snapshot
-            .problems()
-            .map(|(subject, problem)| format!("{subject}: {}: {}", problem.reason(), problem.message()));
-        let mut problems: Vec<String> = self.directory.problems().into_iter().chain(broken).collect();
-        problems.sort();
-        let known = self.problems.load();
-        for problem in problems.iter().filter(|problem| !known.contains(problem)) {
-            warn!(problem, "a manifest cannot be used");
-        }
-        info!(
-            nominations = snapshot.len(),
-            problems = problems.len(),
-            "read the manifests"
-        );
-        self.problems.store(Arc::new(problems));
-        self.snapshot.store(snapshot);
-    }
-}
-
 /// A directory of manifests and what was last read of it.
 ///
 /// A file that becomes unreadable keeps its last good objects: a typo must not take resources away.
@@ -133,7 +65,11 @@ pub(crate) struct Directory {
     files: BTreeMap<PathBuf, File>,
     /// Why the directory itself could not be listed.
     problem: Option<Error>,
+    nominated: Nominated,
 }
+
+/// The EphemeralWebhooks of a directory, as of now.
+pub(crate) type Nominated = Arc<ArcSwap<BTreeSet<Subject>>>;
 
 /// One file.
 #[derive(Debug, Default)]
@@ -153,8 +89,10 @@ impl Directory {
             path,
             files: BTreeMap::new(),
             problem: None,
+            nominated: Nominated::default(),
         };
         directory.refresh();
+        directory.note_nominated();
         let problem = directory.problem.take();
         let mut problems = problem
             .into_iter()
@@ -167,6 +105,11 @@ impl Directory {
             Some(repeated) => Err(repeated),
             None => Ok(directory),
         }
+    }
+
+    /// What is nominated here.
+    pub(crate) fn nominated(&self) -> Nominated {
+        Arc::clone(&self.nominated)
     }
 
     /// Reads what changed and tells whether anything did.
@@ -207,9 +150,42 @@ impl Directory {
             .filter(|object| seen.insert(ObjectRef::from(*object)))
             .cloned()
             .collect();
-        let mut events = vec![Event::Sources([Source::Manifests].into())];
-        events.extend(manifests::events(objects));
-        events
+        manifests::events(objects)
+    }
+
+    /// Re-reads the directory until `stop`, and tells `events` what it holds whenever that changed. What is wrong with
+    /// it is listed at `readyz?verbose`.
+    pub(crate) async fn follow(mut self, health: &Health, events: mpsc::Sender<Vec<Event>>, stop: CancellationToken) {
+        let problems = Arc::new(ArcSwap::from_pointee(Vec::new()));
+        health.problems({
+            let problems = Arc::clone(&problems);
+            move || problems.load().to_vec()
+        });
+        let mut poll = tokio::time::interval(POLL);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while stop.run_until_cancelled(poll.tick()).await.is_some() {
+            // Files are read where that holds up no request.
+            let refreshed = tokio::task::spawn_blocking(move || {
+                let changed = self.refresh();
+                (self, changed)
+            });
+            let changed;
+            (self, changed) = match refreshed.await {
+                Ok(refreshed) => refreshed,
+                Err(error) => return warn!(%error, "the manifests are not followed any longer"),
+            };
+            if changed {
+                self.note_nominated();
+                let now = self.problems();
+                for problem in now.iter().filter(|problem| !problems.load().contains(problem)) {
+                    warn!(problem, "a manifest cannot be read");
+                }
+                problems.store(Arc::new(now));
+                if events.send(self.events()).await.is_err() {
+                    return;
+                }
+            }
+        }
     }
 
     /// What cannot be used at the moment, in words for the operator.
@@ -218,9 +194,21 @@ impl Directory {
             .problem
             .iter()
             .chain(self.files.values().filter_map(|file| file.problem.as_ref()));
-        own.map(in_one_line)
-            .chain(self.repeated().iter().map(in_one_line))
+        own.map(|error| one_line(error))
+            .chain(self.repeated().iter().map(|error| one_line(error)))
             .collect()
+    }
+
+    fn note_nominated(&self) {
+        let objects = self.files.values().flat_map(|file| &file.objects);
+        let webhooks = objects.filter_map(|object| match object {
+            Object::Webhook(webhook) => Some(Subject {
+                cluster: Arc::clone(&webhook.meta.cluster),
+                origin: Origin::Webhook(Arc::clone(&webhook.meta.name)),
+            }),
+            _ => None,
+        });
+        self.nominated.store(Arc::new(webhooks.collect()));
     }
 
     fn repeated(&self) -> Vec<Error> {
@@ -269,7 +257,7 @@ impl File {
                 true
             }
             Err(problem) => {
-                let news = self.problem.as_ref().map(in_one_line) != Some(in_one_line(&problem));
+                let news = self.problem.as_ref().map(|error| one_line(error)) != Some(one_line(&problem));
                 self.problem = Some(problem);
                 news
             }
@@ -299,15 +287,4 @@ fn stamp(path: &Path) -> Option<Stamp> {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.modified().ok(), metadata.len(), metadata.ino()))
-}
-
-fn in_one_line(error: &Error) -> String {
-    use std::error::Error as _;
-    let mut line = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        line = format!("{line}: {error}");
-        source = error.source();
-    }
-    line
 }
