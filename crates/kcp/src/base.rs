@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,9 +32,13 @@ const MAX_STATUS: usize = 64 * 1024;
 /// Cheap to clone; clones share connections.
 #[derive(Clone)]
 pub struct Base {
-    config: Config,
+    url: Uri,
     client: Client,
+    connect: Arc<Connect>,
 }
+
+/// Makes the client for a URL.
+type Connect = dyn Fn(&Uri) -> Result<Client, BaseError> + Send + Sync;
 
 impl Base {
     /// The base URL that a context of a kubeconfig names, the current one by default. `/clusters/<path>` in the URL of
@@ -58,30 +63,44 @@ impl Base {
 
     /// The base URL of a configuration.
     pub fn from_config(mut config: Config) -> Result<Self, BaseError> {
-        config.cluster_url = without_cluster(&config.cluster_url)?;
+        let url = without_cluster(&config.cluster_url)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         // Whoever asks knows better when and whether to ask again.
         config.default_retry = false;
-        let client = Client::try_from(config.clone()).map_err(|source| BaseError::Client(Box::new(source)))?;
-        Ok(Self { config, client })
+        let own = url.authority().cloned();
+        Self::new(
+            url,
+            Arc::new(move |url: &Uri| {
+                let mut config = config.clone();
+                config.cluster_url = url.clone();
+                if url.authority() != own.as_ref() {
+                    // It is the name of the server of the kubeconfig.
+                    config.tls_server_name = None;
+                }
+                Client::try_from(config).map_err(|source| BaseError::Client(Box::new(source)))
+            }),
+        )
+    }
+
+    pub(crate) fn new(url: Uri, connect: Arc<Connect>) -> Result<Self, BaseError> {
+        let client = connect(&url)?;
+        Ok(Self { url, client, connect })
     }
 
     /// Another URL with the same credentials and CA, such as that of a virtual workspace.
     pub fn at(&self, url: &str) -> Result<Self, BaseError> {
-        let mut config = self.config.clone();
-        config.cluster_url = url.parse().map_err(|_| BaseError::Url(url.to_owned()))?;
-        if config.cluster_url.scheme() != self.config.cluster_url.scheme() {
+        let unusable = || BaseError::Url(url.to_owned());
+        let parsed = without_cluster(&url.parse().map_err(|_| unusable())?)?;
+        if parsed.scheme() != self.url.scheme() {
             // Credentials must not leave in the clear because of what a slice says.
-            return Err(BaseError::Url(url.to_owned()));
+            return Err(unusable());
         }
-        // It is the name of the server of the kubeconfig.
-        config.tls_server_name = None;
-        Self::from_config(config)
+        Self::new(parsed, self.connect.clone())
     }
 
     /// The URL, without a slash at the end.
     pub fn url(&self) -> String {
-        self.config.cluster_url.to_string().trim_end_matches('/').to_owned()
+        self.url.to_string().trim_end_matches('/').to_owned()
     }
 
     /// A logical cluster, by name, by the path of its workspace, or `*` for all that a virtual workspace has.
@@ -178,7 +197,9 @@ impl Cluster {
         let body = tokio::time::timeout(REQUEST_TIMEOUT, self.send(Method::GET, path, None))
             .await
             .map_err(|_| RequestError::TimedOut)??;
-        Ok(body.into_data_stream().map_err(|error| RequestError::Body(Box::new(error))))
+        Ok(body
+            .into_data_stream()
+            .map_err(|error| RequestError::Body(Box::new(error))))
     }
 
     async fn send(&self, method: Method, path: &str, payload: Option<Payload>) -> Result<Body, RequestError> {
@@ -343,7 +364,10 @@ mod tests {
 
     #[test]
     fn a_refusal_keeps_what_the_status_says() {
-        let error = RequestError::refused(StatusCode::FORBIDDEN, br#"{"kind":"Status","message":"no\nway","code":403}"#);
+        let error = RequestError::refused(
+            StatusCode::FORBIDDEN,
+            br#"{"kind":"Status","message":"no\nway","code":403}"#,
+        );
         assert!(error.is_forbidden());
         assert_eq!(error.to_string(), "kcp answered 403 Forbidden: noway");
         assert!(RequestError::refused(StatusCode::NOT_FOUND, b"<html>").is_not_found());

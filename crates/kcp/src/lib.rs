@@ -15,6 +15,10 @@ mod follow;
 mod publish;
 mod request;
 mod stats;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use base::{Base, BaseError, Cluster, RequestError};
 pub use fold::fold;

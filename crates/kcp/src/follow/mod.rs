@@ -12,8 +12,8 @@ use std::time::Duration;
 use ephemeral_index::kinds::{APIExportEndpointSlice, Kind, Object};
 use ephemeral_index::{Event, Source};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::EXPORT;
 use crate::base::Base;
@@ -46,7 +46,7 @@ pub async fn follow(config: FollowConfig, events: mpsc::Sender<Vec<Event>>, stop
         kind: Kind::APIExportEndpointSlice,
         stats: config.stats.clone(),
     };
-    let _reader = Reader(tokio::spawn(reflect(collection, seen)));
+    let _reader = AbortOnDropHandle::new(tokio::spawn(reflect(collection, seen)));
     let mut follower = Follower {
         config,
         events,
@@ -64,28 +64,10 @@ pub async fn follow(config: FollowConfig, events: mpsc::Sender<Vec<Event>>, stop
     }
 }
 
-/// A task that ends with whoever has it.
-struct Reader(JoinHandle<()>);
-
-impl Reader {
-    /// Ends it; after that it tells nothing more.
-    async fn end(mut self) {
-        self.0.abort();
-        // It fails with nothing but that it was aborted.
-        let _ = (&mut self.0).await;
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 struct Follower {
     config: FollowConfig,
     events: mpsc::Sender<Vec<Event>>,
-    shards: HashMap<Arc<str>, Reader>,
+    shards: HashMap<Arc<str>, AbortOnDropHandle<()>>,
     /// Whether the sources were told once.
     told: bool,
 }
@@ -147,7 +129,9 @@ impl Follower {
         let mut told = vec![Event::Sources(shards.chain(self.config.others.clone()).collect())];
         for (url, reader) in gone {
             tracing::info!(shard = &*url, "is gone");
-            reader.end().await;
+            reader.abort();
+            // It fails with nothing but that; after it nothing more is told.
+            let _ = reader.await;
             told.push(Event::Removed(Source::Shard(url)));
         }
         self.told = true;
@@ -164,11 +148,15 @@ impl Follower {
                 tracing::info!(shard = &*url, "is followed");
                 let FollowConfig { grace, stats, .. } = &self.config;
                 let reading = shard::read(url.clone(), workspace, *grace, stats.clone(), self.events.clone());
-                self.shards.insert(url, Reader(tokio::spawn(reading)));
+                self.shards.insert(url, AbortOnDropHandle::new(tokio::spawn(reading)));
                 None
             }
             Err(error) => {
-                tracing::error!(shard = &*url, error = &error as &dyn std::error::Error, "cannot be followed");
+                tracing::error!(
+                    shard = &*url,
+                    error = &error as &dyn std::error::Error,
+                    "cannot be followed"
+                );
                 Some(Source::Shard(url))
             }
         }

@@ -169,7 +169,10 @@ mod tests {
         let list = || Seen::Listed(Vec::new());
         assert_eq!(names(&shard.take(Kind::APIExport, list())), ["reset"]);
         assert_eq!(names(&shard.take(Kind::EphemeralWebhook, list())), ["reset"]);
-        assert_eq!(names(&shard.take(Kind::APIResourceSchema, list())), ["reset", "complete"]);
+        assert_eq!(
+            names(&shard.take(Kind::APIResourceSchema, list())),
+            ["reset", "complete"]
+        );
         assert_eq!(names(&shard.take(Kind::APIResourceSchema, list())), ["reset"]);
 
         for kind in KINDS {
@@ -180,7 +183,10 @@ mod tests {
         assert!(shard.missed_at().is_none(), "told once");
         assert_eq!(names(&shard.take(Kind::APIExport, list())), ["reset", "away"]);
         assert!(shard.take(Kind::EphemeralWebhook, Seen::Answered).is_empty());
-        assert_eq!(names(&shard.take(Kind::APIResourceSchema, Seen::Answered)), ["complete"]);
+        assert_eq!(
+            names(&shard.take(Kind::APIResourceSchema, Seen::Answered)),
+            ["complete"]
+        );
         assert!(shard.missed_at().is_none());
     }
 }

@@ -87,7 +87,11 @@ pub(super) fn line(kind: Kind, text: &[u8]) -> Result<Line, serde_json::Error> {
     };
     Ok(match read {
         Some(line) => line,
-        None => Line::Version(serde_json::from_str::<Versioned>(line.object.get())?.metadata.resource_version),
+        None => Line::Version(
+            serde_json::from_str::<Versioned>(line.object.get())?
+                .metadata
+                .resource_version,
+        ),
     })
 }
 
@@ -126,7 +130,11 @@ mod tests {
 
     #[test]
     fn empty_lists_are_read_as_go_writes_them() {
-        let page = page(Kind::APIExport, br#"{"kind":"APIExportList","metadata":{},"items":null}"#).unwrap();
+        let page = page(
+            Kind::APIExport,
+            br#"{"kind":"APIExportList","metadata":{},"items":null}"#,
+        )
+        .unwrap();
         assert!(page.version.is_empty() && page.next.is_empty() && page.objects.is_empty());
     }
 
@@ -134,8 +142,14 @@ mod tests {
     fn lines_of_a_watch() {
         let read = |text: &str| line(Kind::APIExport, text.as_bytes()).unwrap();
         let object = format!(r#"{{"metadata":{{"name":"e","resourceVersion":"8",{ANNOTATIONS}}}}}"#);
-        assert!(matches!(read(&format!(r#"{{"type":"ADDED","object":{object}}}"#)), Line::Applied(_)));
-        assert!(matches!(read(&format!(r#"{{"type":"DELETED","object":{object}}}"#)), Line::Deleted(_)));
+        assert!(matches!(
+            read(&format!(r#"{{"type":"ADDED","object":{object}}}"#)),
+            Line::Applied(_)
+        ));
+        assert!(matches!(
+            read(&format!(r#"{{"type":"DELETED","object":{object}}}"#)),
+            Line::Deleted(_)
+        ));
         assert!(matches!(
             read(r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}"#),
             Line::Version(version) if version == "9"

@@ -126,7 +126,12 @@ impl Worker {
             cluster: self.config.workspace.clone(),
             name: EXPORT.into(),
         };
-        let text = self.config.base.cluster(&key.cluster).get_bytes(&slices::path(&key)).await?;
+        let text = self
+            .config
+            .base
+            .cluster(&key.cluster)
+            .get_bytes(&slices::path(&key))
+            .await?;
         Ok(slices::decode(&key, &text)?.meta.cluster)
     }
 

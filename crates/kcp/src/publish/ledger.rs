@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ephemeral_index::conditions::Finding;
+use ephemeral_index::kinds::APIExportEndpointSlice;
 use ephemeral_index::{NominationStatus, Problem, SliceAction, SliceIntent};
 use tokio::time::Instant;
 
@@ -55,7 +56,7 @@ pub(super) struct Ledger {
 struct Slice {
     action: SliceAction,
     fresh: bool,
-    told: Option<Arc<str>>,
+    told: Option<Arc<APIExportEndpointSlice>>,
     forbidden: Option<Forbidden>,
     /// Whether it was written to, and the index was not content yet.
     wrote: bool,
@@ -180,7 +181,8 @@ impl Ledger {
             (Key::Claims(cluster), Outcome::Claims(refused)) => self.finish_claims(cluster, refused.ok(), now),
             _ => unreachable!("an outcome is of the kind of its job"),
         }
-        if self.again.remove(&key) {
+        if self.again.remove(&key) && !matches!(key, Key::Status(_)) {
+            // A status was planned anew already.
             self.schedule.hasten(key, now);
         }
     }
@@ -198,9 +200,10 @@ impl Ledger {
                 })
             }
             Key::Status(object) => {
-                let status = &self.statuses.get(object)?.status;
+                let differs = |status: &&Status| status.differs(self.client_ca.as_ref());
+                let status = self.statuses.get(object).filter(differs)?;
                 Job::Status {
-                    status: status.clone(),
+                    status: status.status.clone(),
                     client_ca: self.client_ca.clone(),
                 }
             }
@@ -282,21 +285,18 @@ impl Ledger {
 
     /// Has a status written, if there is anything to write that was not tried already.
     fn plan_status(&mut self, key: ObjectKey, now: Instant) {
-        let Some(status) = self.statuses.get(&key).filter(|_| self.leads) else {
+        let differs = |status: &&Status| status.differs(self.client_ca.as_ref());
+        let Some(status) = self.statuses.get(&key).filter(differs).filter(|_| self.leads) else {
             return;
         };
-        let client_ca = self.client_ca.as_ref();
-        let tried = status.attempt.as_ref() == Some(&Attempt::at(&status.status, client_ca));
-        // When it is written does not matter here.
-        if tried || status.status.to_write("", client_ca).is_none() {
-            return;
-        }
         let when = status.wrote_at.map_or(now, |at| now.max(at + STATUS_PAUSE));
         self.schedule.hasten(Key::Status(key), when);
     }
 
     fn finish_status(&mut self, key: &ObjectKey, attempt: Result<Attempt, Failed>, now: Instant) {
-        let Some(status) = self.statuses.get_mut(key) else { return };
+        let Some(status) = self.statuses.get_mut(key) else {
+            return;
+        };
         status.wrote_at = Some(now);
         if let Ok(attempt) = attempt {
             status.attempt = Some(attempt);
@@ -350,8 +350,7 @@ impl Ledger {
 
     /// Whether it matters if the claims are accepted.
     fn is_asked(&self, cluster: &Arc<str>) -> bool {
-        self.statuses_of(cluster)
-            .any(|status| asks_for_claims(&status.status))
+        self.statuses_of(cluster).any(|status| asks_for_claims(&status.status))
     }
 
     fn statuses_of(&self, cluster: &Arc<str>) -> impl Iterator<Item = &Status> {
@@ -376,6 +375,15 @@ impl Slice {
             wrote: false,
             backoff: Backoff::default(),
         }
+    }
+}
+
+impl Status {
+    /// Whether there is anything to write that was not tried already.
+    fn differs(&self, client_ca: Option<&Arc<str>>) -> bool {
+        let tried = self.attempt.as_ref() == Some(&Attempt::at(&self.status, client_ca));
+        // When it is written does not matter here.
+        !tried && self.status.to_write("", client_ca).is_some()
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::base::Base;
 use crate::stats::Stats;
@@ -96,7 +97,7 @@ pub async fn publish(
         config.identity.clone(),
         config.stats.clone(),
     );
-    let election = tokio::spawn(election.run(leads, candidacy.clone()));
+    let election = AbortOnDropHandle::new(tokio::spawn(election.run(leads, candidacy.clone())));
 
     let mut client_ca = config.client_ca_bundle.clone();
     let mut ledger = Ledger::new(client_ca.borrow_and_update().clone());

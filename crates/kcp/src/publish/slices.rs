@@ -18,8 +18,8 @@ pub(super) struct Job {
     pub(super) action: SliceAction,
     /// Whether `action` follows from what was read of the slice since this server publishes.
     pub(super) fresh: bool,
-    /// The version that was last told.
-    pub(super) told: Option<Arc<str>>,
+    /// The slice as it was last told.
+    pub(super) told: Option<Arc<APIExportEndpointSlice>>,
     /// The write that kcp forbade, at which version.
     pub(super) forbidden: Option<Forbidden>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Done {
     /// What the index is to be told; nothing where it knows.
     pub(super) reading: Option<SliceReading>,
     /// As in [`Job`].
-    pub(super) told: Option<Arc<str>>,
+    pub(super) told: Option<Arc<APIExportEndpointSlice>>,
     /// As in [`Job`].
     pub(super) forbidden: Option<Forbidden>,
 }
@@ -51,6 +51,14 @@ pub(super) struct Slices<'a> {
 impl Slices<'_> {
     pub(super) async fn perform(&self, job: Job) -> Result<Done, RequestError> {
         if job.fresh && is_write(&job.action) {
+            if let Some(told) = job.told.clone().filter(|told| self.is_done(told, &job.action)) {
+                // The index said so before it took in what was told last.
+                return Ok(Done {
+                    reading: None,
+                    told: Some(told),
+                    forbidden: None,
+                });
+            }
             return self.write(&job).await;
         }
         let Some(slice) = self.read(&job.key).await? else {
@@ -61,7 +69,7 @@ impl Slices<'_> {
             reading => return Ok(Done::of(reading)),
         };
         let version = slice.meta.resource_version.clone();
-        if let Some(forbidden) = job.forbidden.filter(|forbidden| forbidden.version == version)
+        if let Some(forbidden) = job.forbidden.clone().filter(|forbidden| forbidden.version == version)
             && self.is_still_forbidden(&job.key, &forbidden.action).await?
         {
             // To tell that it was read would turn the condition, and to try turn it back.
@@ -71,9 +79,8 @@ impl Slices<'_> {
                 forbidden: Some(forbidden),
             });
         }
-        if is_write(&job.action) && job.told.as_ref() == Some(&version) {
+        if is_write(&job.action) && job.version() == Some(&version) {
             // The index will say nothing anew of what it knows.
-            let job = Job { forbidden: None, ..job };
             return self.write(&job).await;
         }
         Ok(Done::of(SliceReading::Found(slice)))
@@ -106,8 +113,8 @@ impl Slices<'_> {
             Err(error) if error.is_forbidden() => Ok(Done {
                 reading: Some(SliceReading::Forbidden),
                 told: None,
-                forbidden: job.told.clone().map(|version| Forbidden {
-                    version,
+                forbidden: job.version().map(|version| Forbidden {
+                    version: version.clone(),
                     action: job.action.clone(),
                 }),
             }),
@@ -122,6 +129,21 @@ impl Slices<'_> {
             Err(error) if error.is_forbidden() => Ok(true),
             Err(error) if error.is_not_found() || error.is_conflict() => Ok(false),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a slice has exactly what is to be applied.
+    fn is_done(&self, slice: &APIExportEndpointSlice, action: &SliceAction) -> bool {
+        let mut own = slice
+            .endpoints
+            .iter()
+            .filter(|entry| entry.managers.contains(&self.publisher.name));
+        match (action, own.next()) {
+            (SliceAction::Publish(url), Some(entry)) => {
+                entry.url == *url && entry.shards.as_ref() == Some(&self.publisher.shards) && own.next().is_none()
+            }
+            (SliceAction::Withdraw, None) => true,
+            _ => false,
         }
     }
 
@@ -163,10 +185,16 @@ impl Slices<'_> {
     }
 }
 
+impl Job {
+    fn version(&self) -> Option<&Arc<str>> {
+        Some(&self.told.as_ref()?.meta.resource_version)
+    }
+}
+
 impl Done {
     fn of(reading: SliceReading) -> Self {
         let told = match &reading {
-            SliceReading::Found(slice) => Some(slice.meta.resource_version.clone()),
+            SliceReading::Found(slice) => Some(Arc::new((**slice).clone())),
             SliceReading::Missing | SliceReading::Forbidden => None,
         };
         Self {
@@ -191,5 +219,8 @@ pub(super) fn decode(key: &ObjectKey, text: &[u8]) -> Result<Box<APIExportEndpoi
 }
 
 pub(super) fn path(key: &ObjectKey) -> String {
-    format!("/apis/apis.kcp.io/v1alpha1/apiexportendpointslices/{}", segment(&key.name))
+    format!(
+        "/apis/apis.kcp.io/v1alpha1/apiexportendpointslices/{}",
+        segment(&key.name)
+    )
 }
