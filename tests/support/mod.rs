@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its own part.
 
+pub mod installation;
 pub mod resources;
 pub mod vectors;
 

@@ -132,7 +132,10 @@ impl Watch {
         for event in events.into_iter().flatten() {
             let of_this = event.key.group == self.resource.group && event.key.plural == self.resource.plural;
             if of_this && event.kind != "ADDED" && self.wants(&event.key) && self.scope.sees(&world, &event.key) {
-                before.entry(event.key.clone()).or_insert(Value::Null);
+                let mut last = event.object.clone();
+                // Which version the client saw is not known; that it is not the one of now is.
+                last["metadata"]["resourceVersion"] = Value::Null;
+                before.entry(event.key.clone()).or_insert(last);
             }
         }
         before
@@ -152,7 +155,7 @@ impl Watch {
         let mut news = Vec::new();
         for (key, object) in &self.known {
             if !now.contains_key(key) {
-                news.push(json!({"type": "DELETED", "object": gone(key, object, &self.resource, revision)}));
+                news.push(json!({"type": "DELETED", "object": gone(object, revision)}));
             }
         }
         for (key, object) in &now {
@@ -176,14 +179,8 @@ fn version(object: &Value) -> u64 {
 }
 
 /// An object as its deletion tells it.
-fn gone(key: &Key, last: &Value, resource: &Resource, revision: u64) -> Value {
+fn gone(last: &Value, revision: u64) -> Value {
     let mut object = last.clone();
-    if object.is_null() {
-        object = json!({
-            "apiVersion": resource.api_version(), "kind": resource.kind,
-            "metadata": {"name": key.name, "annotations": {"kcp.io/cluster": key.cluster}},
-        });
-    }
     object["metadata"]["resourceVersion"] = revision.to_string().into();
     object
 }

@@ -1,0 +1,364 @@
+//! A kcp of two shards, set up by what `manifests` prints, with `serve` beside it.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use ephemeral_testing::client::{Answer, Client};
+use ephemeral_testing::kcp::FakeKcp;
+use ephemeral_testing::pki::Authority;
+use ephemeral_testing::webhook::{Recorded, Reply, Webhook};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+use tokio::time::{Duration, Instant, sleep};
+
+use super::{PATIENCE, command};
+
+/// The group, and the name of the export.
+pub const GROUP: &str = "s3.example.com";
+/// The user of the server.
+pub const SERVER: &str = "kcp-ephemeral";
+/// The slice that the export refers to.
+pub const SLICE: &str = "s3.example.com.ephemeral";
+/// The nomination.
+pub const NOMINATION: &str = "bucketinfos.s3.example.com";
+const PROVIDER: &str = "root:provider";
+
+/// An installation: the provider on the first shard, a consumer on each.
+pub struct Installation {
+    pub kcp: FakeKcp,
+    pub webhook: Webhook,
+    pub webhook_ca: Authority,
+    /// The provider's logical cluster.
+    pub provider: String,
+    /// The consumers' logical clusters, by shard.
+    pub consumers: [String; 2],
+    servers: Vec<Child>,
+    port: u16,
+}
+
+impl Installation {
+    /// Everything but a server.
+    pub async fn prepare() -> Self {
+        Self::answering(|review| Reply::with_status(review, json!({"objects": 3}))).await
+    }
+
+    /// The same with a webhook that answers as told.
+    pub async fn answering(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
+        let kcp = FakeKcp::start().await;
+        kcp.workspace("root:platform", 0);
+        let provider = kcp.workspace(PROVIDER, 0);
+        let consumers = [kcp.workspace("root:consumer-0", 0), kcp.workspace("root:consumer-1", 1)];
+        let webhook_ca = Authority::new("webhook-ca");
+        let webhook = Webhook::builder(webhook_ca.server(&["localhost"])).start(answer).await;
+        webhook_ca.write(kcp.directory(), "webhook-ca");
+        let shown = Authority::new("webhook-client-ca");
+        shown.write(kcp.directory(), "webhook-client-ca");
+        shown
+            .client("kcp-ephemeral", &[])
+            .write(kcp.directory(), "webhook-client");
+        kcp.serving_ca().server(&["127.0.0.1"]).write(kcp.directory(), "server");
+        let this = Self {
+            kcp,
+            webhook,
+            webhook_ca,
+            provider,
+            consumers,
+            servers: Vec::new(),
+            port: free_port(),
+        };
+        this.apply_manifests().await;
+        this
+    }
+
+    /// Everything, with one server.
+    pub async fn start() -> Self {
+        let mut this = Self::prepare().await;
+        this.serve(&[]);
+        this
+    }
+
+    async fn apply_manifests(&self) {
+        let admin = self.kcp.user("shard-admin", &["system:masters"]);
+        for object in printed(&["shard"]).await {
+            for shard in 0..2 {
+                let plural = format!("{}s", object["kind"].as_str().expect("a kind").to_lowercase());
+                let path = format!("/clusters/system:admin/apis/rbac.authorization.k8s.io/v1/{plural}");
+                let client = self.kcp.shard_client(shard, &admin);
+                let answer = client.post_json(&path, object.to_string()).await.expect("an answer");
+                assert_eq!(answer.status, 201, "{}", answer.text());
+            }
+        }
+        for object in printed(&["platform"]).await {
+            self.kcp.put("root:platform", &object);
+        }
+        for object in printed(&["provider", "--export-path", "root:platform"]).await {
+            self.kcp.put(PROVIDER, &object);
+        }
+        self.kcp.put(PROVIDER, &schema());
+        let (url, ca) = (self.webhook.url("/"), self.kcp.directory().join("webhook-ca.crt"));
+        let mut nomination = vec![
+            "nomination",
+            "--export",
+            GROUP,
+            "--group",
+            GROUP,
+            "--resource",
+            "bucketinfos",
+        ];
+        nomination.extend(["--url", &url, "--ca-file", ca.to_str().expect("a path")]);
+        for mut object in printed(&nomination).await {
+            if object["kind"] == "APIExport" {
+                // What a server-side apply merges into the provider's own export.
+                object["spec"]["resources"][0]["schema"] = "v1.bucketinfos.s3.example.com".into();
+            }
+            self.kcp.put(PROVIDER, &object);
+        }
+        for consumer in &self.consumers {
+            self.kcp.put(consumer, &binding(PROVIDER));
+        }
+    }
+
+    /// Starts a server on the installation's port with further flags.
+    pub fn serve(&mut self, more: &[&str]) {
+        let port = self.port;
+        self.serve_at(port, more);
+    }
+
+    /// Starts a replica, which has the same external URL and a port of its own.
+    pub fn serve_replica(&mut self) {
+        self.serve_at(free_port(), &[]);
+    }
+
+    fn serve_at(&mut self, port: u16, more: &[&str]) {
+        let file = |name: &str| self.kcp.directory().join(name);
+        let kubeconfig = self.kcp.kubeconfig(&self.kcp.user(SERVER, &[]), "root:platform");
+        let log = std::fs::File::create(file(&format!("server-{}.log", self.servers.len()))).expect("a file");
+        let server = command()
+            .arg("serve")
+            .args(["--export-workspace", "root:platform", "--bind-address", "127.0.0.1"])
+            .args([
+                "--shard-client-names",
+                "kcp-shard-0,kcp-shard-1",
+                "--webhook-allow-cidr",
+                "127.0.0.0/8",
+            ])
+            .args(["--webhook-allow-port", &self.webhook.address().port().to_string()])
+            .args(["--external-url", &format!("https://127.0.0.1:{}", self.port)])
+            .args(["--secure-port", &port.to_string()])
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .arg("--tls-cert-file")
+            .arg(file("server.crt"))
+            .arg("--tls-private-key-file")
+            .arg(file("server.key"))
+            .arg("--shard-client-ca-file")
+            .arg(file("client-ca.crt"))
+            .arg("--webhook-client-cert-file")
+            .arg(file("webhook-client.crt"))
+            .arg("--webhook-client-key-file")
+            .arg(file("webhook-client.key"))
+            .arg("--webhook-client-ca-file")
+            .arg(file("webhook-client-ca.crt"))
+            .args(more)
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the binary starts");
+        self.servers.push(server);
+    }
+
+    /// Kills the server that was started `number`th.
+    pub async fn kill(&mut self, number: usize) {
+        self.servers[number].kill().await.expect("it runs");
+    }
+
+    /// The endpoint as it is published.
+    pub fn endpoint(&self) -> String {
+        format!(
+            "https://127.0.0.1:{}/services/ephemeral/{}/{GROUP}",
+            self.port, self.provider
+        )
+    }
+
+    /// A client of the server itself, without a certificate.
+    pub fn server(&self) -> Client {
+        let address = (Ipv4Addr::LOCALHOST, self.port).into();
+        Client::new(address, self.kcp.serving_ca()).host("127.0.0.1")
+    }
+
+    /// Asks as somebody who may do everything, in a consumer's workspace.
+    pub async fn create(&self, consumer: &str) -> Answer {
+        let client = self.kcp.client(&self.kcp.admin());
+        client
+            .post_json(&collection(consumer), question())
+            .await
+            .expect("an answer")
+    }
+
+    /// Asks until the status is this one.
+    pub async fn create_until(&self, consumer: &str, status: u16) -> Answer {
+        self.until(&format!("{status} for {consumer}"), async || {
+            let answer = self.create(consumer).await;
+            if answer.status == status {
+                Ok(answer)
+            } else {
+                Err(answer.text())
+            }
+        })
+        .await
+    }
+
+    /// Tries until it succeeds; then what it led to, or else the last error and the log.
+    pub async fn until<T>(&self, what: &str, mut attempt: impl AsyncFnMut() -> Result<T, String>) -> T {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match attempt().await {
+                Ok(value) => return value,
+                Err(error) if Instant::now() > end => panic!("{what}: {error}\n{}", self.log()),
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+
+    /// The condition of a type on the nomination, as `status reason`.
+    pub fn condition(&self, kind: &str) -> String {
+        let webhook = self
+            .kcp
+            .get(PROVIDER, "ephemeralwebhooks", NOMINATION)
+            .unwrap_or_default();
+        let mut conditions = webhook["status"]["conditions"].as_array().into_iter().flatten();
+        let found = conditions.find(|condition| condition["type"] == kind);
+        found.map_or_else(String::new, |condition| {
+            let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+            format!("{} {}", text("status"), text("reason"))
+        })
+    }
+
+    /// Waits for a condition.
+    pub async fn wait_for(&self, kind: &str, expected: &str) {
+        self.until(&format!("{kind} {expected}"), async || {
+            let found = self.condition(kind);
+            if found.starts_with(expected) {
+                Ok(())
+            } else {
+                Err(found)
+            }
+        })
+        .await;
+    }
+
+    /// The entries of the slice.
+    pub fn entries(&self) -> Vec<Value> {
+        let slice = self
+            .kcp
+            .get(PROVIDER, "apiexportendpointslices", SLICE)
+            .unwrap_or_default();
+        slice["status"]["endpoints"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Whether the server's own entry is there.
+    pub fn is_published(&self) -> bool {
+        let own = json!({"url": self.endpoint(), "shards": {"matchAll": true}});
+        self.entries().contains(&own)
+    }
+
+    /// Waits until the own entry is there, or is not.
+    pub async fn wait_published(&self, published: bool) {
+        self.until(&format!("published: {published}"), async || {
+            if self.is_published() == published {
+                Ok(())
+            } else {
+                Err(format!("{:?}", self.entries()))
+            }
+        })
+        .await;
+    }
+
+    /// One of the provider's objects, to be changed.
+    pub fn object(&self, plural: &str, name: &str) -> Value {
+        self.kcp.get(PROVIDER, plural, name).expect("an object of the provider")
+    }
+
+    /// What the servers logged.
+    pub fn log(&self) -> String {
+        let logs = (0..self.servers.len()).map(|n| self.kcp.directory().join(format!("server-{n}.log")));
+        logs.map(|path| std::fs::read_to_string(path).unwrap_or_default())
+            .collect()
+    }
+}
+
+/// kubectl as somebody who may do everything, in a workspace.
+pub fn kubectl(installation: &Installation, workspace: &str) -> Command {
+    let kubeconfig: PathBuf = installation.kcp.kubeconfig(&installation.kcp.admin(), workspace);
+    let mut kubectl = Command::new("kubectl");
+    kubectl
+        .env("HOME", installation.kcp.directory())
+        .env("KUBECONFIG", kubeconfig)
+        .current_dir(super::root())
+        .kill_on_drop(true);
+    kubectl
+}
+
+/// The path of the resource in a workspace.
+pub fn collection(workspace: &str) -> String {
+    format!("/clusters/{workspace}/apis/{GROUP}/v1alpha1/namespaces/default/bucketinfos")
+}
+
+/// A question.
+pub fn question() -> String {
+    json!({
+        "apiVersion": "s3.example.com/v1alpha1", "kind": "BucketInfo", "metadata": {"name": "photos"},
+        "spec": {"bucket": "photos"},
+    })
+    .to_string()
+}
+
+/// A consumer's binding to the export in a provider's workspace.
+pub fn binding(path: &str) -> Value {
+    json!({
+        "apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding", "metadata": {"name": "s3"},
+        "spec": {"reference": {"export": {"path": path, "name": GROUP}}},
+    })
+}
+
+/// The schema of the resource.
+pub fn schema() -> Value {
+    json!({
+        "apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIResourceSchema",
+        "metadata": {"name": "v1.bucketinfos.s3.example.com"},
+        "spec": {
+            "group": GROUP, "scope": "Namespaced",
+            "names": {"kind": "BucketInfo", "listKind": "BucketInfoList", "plural": "bucketinfos", "singular": "bucketinfo"},
+            "versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": {
+                "type": "object", "properties": {
+                    "spec": {"type": "object", "required": ["bucket"], "properties": {"bucket": {"type": "string"}}},
+                    "status": {"type": "object", "properties": {"objects": {"type": "integer"}}},
+                },
+            }}],
+        },
+    })
+}
+
+/// What `manifests` prints.
+pub async fn printed(arguments: &[&str]) -> Vec<Value> {
+    let output = command()
+        .arg("manifests")
+        .args(arguments)
+        .output()
+        .await
+        .expect("the binary starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let documents = text.split("---\n").map(|document| {
+        let decoded = structural_schema::yaml::decode(document.as_bytes()).expect("YAML");
+        serde_json::to_value(decoded.value).expect("JSON")
+    });
+    documents.filter(|document| !document.is_null()).collect()
+}
+
+/// A port that nobody listens on. Shards must know it before the server starts.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("bound").port()
+}
