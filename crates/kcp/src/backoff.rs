@@ -33,7 +33,7 @@ impl Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self::up_to(Duration::from_secs(60))
+        Self::up_to(Duration::from_mins(1))
     }
 }
 

@@ -166,8 +166,8 @@ impl Cluster {
     }
 
     /// Changes an object by a JSON merge patch (RFC 7386).
-    pub async fn merge_patch(&self, path: &str, patch: &impl Serialize) -> Result<Bytes, RequestError> {
-        let body = Payload::json("application/merge-patch+json", patch)?;
+    pub async fn merge_patch(&self, path: &str, changes: &impl Serialize) -> Result<Bytes, RequestError> {
+        let body = Payload::json("application/merge-patch+json", changes)?;
         self.request(Method::PATCH, path, Some(body)).await
     }
 

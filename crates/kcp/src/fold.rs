@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::publish::Work;
 
 /// How often everything is told to the publisher, whatever changed: it forgets what is gone, and looks at each slice.
-const RESYNC: Duration = Duration::from_secs(60);
+const RESYNC: Duration = Duration::from_mins(1);
 /// Batches of events that are folded in at once.
 const BATCHES: usize = 64;
 

@@ -74,7 +74,10 @@ impl Kcp {
         let kcp = self.clone();
         let connect = move |url: &Uri| {
             let (kcp, url) = (kcp.clone(), url.clone());
-            let service = tower::service_fn(move |request| kcp.clone().answer(url.clone(), request));
+            let service = tower::service_fn(move |request| {
+                let answer = kcp.clone().answer(url.clone(), request);
+                async { Ok::<_, Infallible>(answer.await) }
+            });
             Ok(Client::new(service, "default"))
         };
         Base::new(Uri::from_static("https://base/"), Arc::new(connect)).unwrap()
@@ -110,7 +113,7 @@ impl Kcp {
         self.state().watches.clear();
     }
 
-    async fn answer(self, url: Uri, request: Request<Body>) -> Result<Response<AnswerBody>, Infallible> {
+    async fn answer(self, url: Uri, request: Request<Body>) -> Response<AnswerBody> {
         let (parts, body) = request.into_parts();
         let text = body.collect().await.unwrap().to_bytes();
         let body = serde_json::from_slice(&text).unwrap_or_default();
@@ -124,13 +127,13 @@ impl Kcp {
         };
         let mut state = self.state();
         let answer = state.answer(&asked, &parts.uri);
-        Ok(match answer {
+        match answer {
             Answer::Stream(pieces) => response(StatusCode::OK, pieces_of(pieces)),
             Answer::Value(code, value) => {
                 let text = Bytes::from(value.to_string());
                 response(code, stream::iter([text]).boxed())
             }
-        })
+        }
     }
 }
 
@@ -169,8 +172,8 @@ impl State {
         }
         let parts: Vec<_> = asked.path.split('/').skip(1).collect();
         let (cluster, rest) = match &parts[..] {
-            ["clusters", cluster, "apis", _, _, "namespaces", _, rest @ ..] => (*cluster, rest),
-            ["clusters", cluster, "apis", _, _, rest @ ..] => (*cluster, rest),
+            ["clusters", cluster, "apis", _, _, "namespaces", _, rest @ ..]
+            | ["clusters", cluster, "apis", _, _, rest @ ..] => (*cluster, rest),
             _ => return Answer::code(404),
         };
         let plural = rest[0];
@@ -196,12 +199,11 @@ impl State {
                 let Some(mut object) = self.objects.get(&at(name)).cloned() else {
                     return Answer::code(404);
                 };
-                match asked.query.get("fieldManager") {
-                    Some(manager) => apply(&mut object, manager, &asked.body),
-                    None => {
-                        object["status"] = asked.body["status"].clone();
-                        object["metadata"]["resourceVersion"] = asked.body["metadata"]["resourceVersion"].clone();
-                    }
+                if let Some(manager) = asked.query.get("fieldManager") {
+                    apply(&mut object, manager, &asked.body);
+                } else {
+                    object["status"] = asked.body["status"].clone();
+                    object["metadata"]["resourceVersion"] = asked.body["metadata"]["resourceVersion"].clone();
                 }
                 if asked.query.contains_key("dryRun") {
                     return Answer::Value(StatusCode::OK, object);

@@ -40,13 +40,13 @@ pub struct FollowConfig {
 /// A shard is named by the URL of its virtual workspace. All of them, with the `others`, are told as
 /// [`Event::Sources`] once the export's own APIExportEndpointSlice was read, and whenever that changes.
 pub async fn follow(config: FollowConfig, events: mpsc::Sender<Vec<Event>>, stop: CancellationToken) {
-    let (seen, mut sees) = mpsc::channel(16);
+    let (teller, mut seen) = mpsc::channel(16);
     let collection = Collection {
         cluster: config.base.cluster(&config.workspace),
         kind: Kind::APIExportEndpointSlice,
         stats: config.stats.clone(),
     };
-    let _reader = AbortOnDropHandle::new(tokio::spawn(reflect(collection, seen)));
+    let _reader = AbortOnDropHandle::new(tokio::spawn(reflect(collection, teller)));
     let mut follower = Follower {
         config,
         events,
@@ -54,13 +54,13 @@ pub async fn follow(config: FollowConfig, events: mpsc::Sender<Vec<Event>>, stop
         told: false,
     };
     loop {
-        let seen = tokio::select! {
+        let news = tokio::select! {
             () = stop.cancelled() => return,
             () = follower.events.closed() => return,
-            seen = sees.recv() => seen,
+            news = seen.recv() => news,
         };
-        let Some((_, seen)) = seen else { return };
-        follower.take(seen).await;
+        let Some((_, news)) = news else { return };
+        follower.take(news).await;
     }
 }
 

@@ -1,6 +1,6 @@
 //! List and watch of one kind.
 //!
-//! By hand and not by kube's watcher: that one decodes with serde_json, whose limit of 128 levels would let one deep
+//! By hand and not by kube's watcher: that one decodes with `serde_json`, whose limit of 128 levels would let one deep
 //! object of one provider stop the reading of a whole shard. It also would wait for ever where a virtual workspace
 //! answers for a resource that the shard does not serve (yet): with an empty list without version, and a watch in
 //! which nothing ever happens.

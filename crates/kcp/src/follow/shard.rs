@@ -29,7 +29,7 @@ pub(super) async fn read(
     stats: Arc<Stats>,
     events: mpsc::Sender<Vec<Event>>,
 ) {
-    let (seen, mut sees) = mpsc::channel(BACKLOG);
+    let (teller, mut seen) = mpsc::channel(BACKLOG);
     let mut readers = JoinSet::new();
     for kind in KINDS {
         let collection = Collection {
@@ -37,12 +37,12 @@ pub(super) async fn read(
             kind,
             stats: stats.clone(),
         };
-        readers.spawn(reflect(collection, seen.clone()));
+        readers.spawn(reflect(collection, teller.clone()));
     }
     let mut shard = Shard::new(shard, grace, stats);
     loop {
         let told = tokio::select! {
-            Some((kind, seen)) = sees.recv() => shard.take(kind, seen),
+            Some((kind, news)) = seen.recv() => shard.take(kind, news),
             () = sleep_until(shard.missed_at()) => shard.miss(),
         };
         if !told.is_empty() && events.send(told).await.is_err() {

@@ -52,8 +52,8 @@ impl Election {
         let mut renewed = None;
         while !stop.is_cancelled() {
             let began = Instant::now();
-            let step = tokio::time::timeout(STEP, self.step()).await;
-            match step.unwrap_or(Err(RequestError::TimedOut)) {
+            let held = tokio::time::timeout(STEP, self.step()).await;
+            match held.unwrap_or(Err(RequestError::TimedOut)) {
                 Ok(true) => renewed = Some(began),
                 Ok(false) => renewed = None,
                 Err(error) => {
@@ -117,7 +117,7 @@ impl Election {
             },
             spec: Some(LeaseSpec {
                 acquire_time: Some(MicroTime(Timestamp::now())),
-                ..self.held(&self.identity, DURATION)
+                ..held_by(&self.identity, DURATION)
             }),
         };
         self.stats.lease_writes.increment();
@@ -137,7 +137,7 @@ impl Election {
                 spec.acquire_time
             },
             lease_transitions: Some(transitions.saturating_add(i32::from(changes))),
-            ..self.held(holder, duration)
+            ..held_by(holder, duration)
         });
         // Others' managers of fields are none of this server's business.
         lease.metadata.managed_fields = None;
@@ -168,15 +168,6 @@ impl Election {
         {
             let error: &dyn std::error::Error = &error;
             tracing::debug!(lease = &*self.name, error, "the Lease was not let go of");
-        }
-    }
-
-    fn held(&self, holder: &str, duration: Duration) -> LeaseSpec {
-        LeaseSpec {
-            holder_identity: Some(holder.to_owned()),
-            lease_duration_seconds: Some(i32::try_from(duration.as_secs()).unwrap_or(i32::MAX)),
-            renew_time: Some(MicroTime(Timestamp::now())),
-            ..LeaseSpec::default()
         }
     }
 
@@ -216,6 +207,15 @@ fn holder(lease: &Lease) -> &str {
     let spec = lease.spec.as_ref();
     spec.and_then(|spec| spec.holder_identity.as_deref())
         .unwrap_or_default()
+}
+
+fn held_by(holder: &str, duration: Duration) -> LeaseSpec {
+    LeaseSpec {
+        holder_identity: Some(holder.to_owned()),
+        lease_duration_seconds: Some(i32::try_from(duration.as_secs()).unwrap_or(i32::MAX)),
+        renew_time: Some(MicroTime(Timestamp::now())),
+        ..LeaseSpec::default()
+    }
 }
 
 fn collection() -> String {

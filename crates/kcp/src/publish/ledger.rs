@@ -18,7 +18,7 @@ use super::{ObjectKey, Work};
 use crate::backoff::{Backoff, jittered};
 
 /// How often a slice is looked at where all is well.
-const PERIOD: Duration = Duration::from_secs(60);
+const PERIOD: Duration = Duration::from_mins(1);
 /// The shortest time between two writes of one status: much happens at once when a nomination is new.
 const STATUS_PAUSE: Duration = Duration::from_secs(1);
 
@@ -64,7 +64,7 @@ struct Slice {
 }
 
 struct Status {
-    status: Box<NominationStatus>,
+    wanted: Box<NominationStatus>,
     attempt: Option<Attempt>,
     wrote_at: Option<Instant>,
     backoff: Backoff,
@@ -203,7 +203,7 @@ impl Ledger {
                 let differs = |status: &&Status| status.differs(self.client_ca.as_ref());
                 let status = self.statuses.get(object).filter(differs)?;
                 Job::Status {
-                    status: status.status.clone(),
+                    status: status.wanted.clone(),
                     client_ca: self.client_ca.clone(),
                 }
             }
@@ -264,10 +264,10 @@ impl Ledger {
         let asks = asks_for_claims(&status);
         let status = Box::new(status);
         if let Some(known) = self.statuses.get_mut(&key) {
-            known.status = status;
+            known.wanted = status;
         } else {
             let new = Status {
-                status,
+                wanted: status,
                 attempt: None,
                 wrote_at: None,
                 backoff: Backoff::default(),
@@ -345,12 +345,12 @@ impl Ledger {
     /// Whether every nomination of a logical cluster has its endpoint where it should be.
     fn is_settled(&self, cluster: &Arc<str>) -> bool {
         self.statuses_of(cluster)
-            .all(|status| status.status.findings().published == Finding::Good)
+            .all(|status| status.wanted.findings().published == Finding::Good)
     }
 
     /// Whether it matters if the claims are accepted.
     fn is_asked(&self, cluster: &Arc<str>) -> bool {
-        self.statuses_of(cluster).any(|status| asks_for_claims(&status.status))
+        self.statuses_of(cluster).any(|status| asks_for_claims(&status.wanted))
     }
 
     fn statuses_of(&self, cluster: &Arc<str>) -> impl Iterator<Item = &Status> {
@@ -381,9 +381,9 @@ impl Slice {
 impl Status {
     /// Whether there is anything to write that was not tried already.
     fn differs(&self, client_ca: Option<&Arc<str>>) -> bool {
-        let tried = self.attempt.as_ref() == Some(&Attempt::at(&self.status, client_ca));
+        let tried = self.attempt.as_ref() == Some(&Attempt::at(&self.wanted, client_ca));
         // When it is written does not matter here.
-        !tried && self.status.to_write("", client_ca).is_some()
+        !tried && self.wanted.to_write("", client_ca).is_some()
     }
 }
 

@@ -33,13 +33,13 @@ impl Attempt {
     }
 }
 
-/// Writes a status, if it says anything that the object does not say already. Whether there is nothing more to be
-/// done for this version of the object.
+/// Writes a status, if it says anything that the object does not say already. Where it
+/// succeeds, there is nothing more to be done for this version of the object.
 pub(super) async fn write(
     shard: &Base,
     status: &NominationStatus,
     client_ca_bundle: Option<&Arc<str>>,
-    stats: &Stats,
+    counts: &Stats,
 ) -> Result<(), RequestError> {
     let Some(wanted) = status.to_write(&now(), client_ca_bundle) else {
         return Ok(());
@@ -49,9 +49,9 @@ pub(super) async fn write(
         "/apis/ephemeral.contrib.kcp.io/v1alpha1/ephemeralwebhooks/{}/status",
         segment(&meta.name)
     );
-    stats.status_writes.increment();
-    let patch = patch(&meta.name, &meta.resource_version, &wanted);
-    match shard.cluster(&meta.cluster).merge_patch(&path, &patch).await {
+    counts.status_writes.increment();
+    let changes = patch(&meta.name, &meta.resource_version, &wanted);
+    match shard.cluster(&meta.cluster).merge_patch(&path, &changes).await {
         Ok(_) => Ok(()),
         // It changed, or is gone: the watch will tell, and then it is judged anew.
         Err(error) if error.is_conflict() || error.is_not_found() => Ok(()),
