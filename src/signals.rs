@@ -2,13 +2,16 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Completes at the first SIGTERM or SIGINT (Ctrl-C).
-pub(crate) async fn shutdown() -> anyhow::Result<()> {
+/// Catches SIGTERM and SIGINT (Ctrl-C) from now on; what is returned completes at the first of them.
+///
+/// Called first of all: a signal that comes before it would end the program at once.
+pub(crate) fn shutdown() -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }

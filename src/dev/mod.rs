@@ -46,6 +46,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
         s3_buckets,
         addresses,
     } = args;
+    let shutdown = signals::shutdown()?;
     fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
@@ -119,7 +120,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     tasks.close();
     announce(&format!("https://{address}"), &dir)?;
 
-    signals::shutdown().await?;
+    shutdown.await;
     stop.cancel();
     tasks.wait().await;
     match webhook {

@@ -115,7 +115,8 @@ fn nomination(args: &NominationArgs, ca_bundle: Option<&str>) -> String {
         ca_file: _,
     } = args;
     let intro = "# For the workspace of the APIExport, with `kubectl apply --server-side`: the part of the APIExport below is\n\
-                 # merged into it, where a client-side apply would drop its other resources.\n";
+                 # merged into it, where a client-side apply would drop its other resources. A resource has one storage:\n\
+                 # where the APIExport says storage.crd, take that out first.\n";
     let slice = format!("{export}.ephemeral");
     let mut webhook = json!({
         "apiVersion": "ephemeral.contrib.kcp.io/v1alpha1",

@@ -61,6 +61,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
         addresses,
         limits,
     } = args;
+    let shutdown = signals::shutdown()?;
     descriptors::raise_limit();
     let KcpArgs {
         kubeconfig,
@@ -157,7 +158,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     tasks.close();
     info!(%address, "serving");
 
-    signals::shutdown().await?;
+    shutdown.await;
     info!("shutting down");
     stop.cancel();
     requests.wait().await;

@@ -135,3 +135,93 @@ fn judge(files: &Files, trust: &Trust) -> Result<ClientIdentity> {
 fn bundle(files: &Files) -> Arc<str> {
     BASE64_STANDARD.encode(&files.ca).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use ephemeral_apiserver::identity::TrustConfig;
+    use ephemeral_testing::pki::Authority;
+    use ephemeral_webhook_client::Options;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    struct Setup {
+        directory: TempDir,
+        clients: Authority,
+        trust: Arc<Trust>,
+        health: Health,
+    }
+
+    fn setup() -> Setup {
+        let (directory, clients) = (tempfile::tempdir().unwrap(), Authority::new("client-ca"));
+        let trust = Trust::load(TrustConfig {
+            user: Some(clients.write(directory.path(), "client-ca")),
+            ..TrustConfig::default()
+        });
+        Setup {
+            trust: Arc::new(trust.unwrap()),
+            health: Health::new(CancellationToken::new()),
+            directory,
+            clients,
+        }
+    }
+
+    impl Setup {
+        /// Writes the three files, and says where they are.
+        fn write(&self, issuer: &Authority, ca: &Authority) -> WebhookClientArgs {
+            let directory = self.directory.path();
+            let (cert, key) = issuer.client("kcp-ephemeral", &[]).write(directory, "webhook-client");
+            WebhookClientArgs {
+                webhook_client_cert_file: cert,
+                webhook_client_key_file: key,
+                webhook_client_ca_file: ca.write(directory, "webhook-client-ca"),
+            }
+        }
+
+        fn load(&self, args: WebhookClientArgs) -> Result<(WebhookIdentity, ClientIdentity)> {
+            WebhookIdentity::load(args, Arc::clone(&self.trust), &self.health)
+        }
+    }
+
+    #[test]
+    fn a_certificate_that_opens_more_than_webhooks_keeps_the_server_from_starting() {
+        let setup = setup();
+        let own = Authority::new("webhook-client-ca");
+        for (issuer, ca, word) in [
+            (&setup.clients, &own, "verifies under client-ca"),
+            (&setup.clients, &setup.clients, "verifies under client-ca"),
+            (
+                &Authority::new("other"),
+                &own,
+                "does not chain to --webhook-client-ca-file",
+            ),
+        ] {
+            let error = format!("{:#}", setup.load(setup.write(issuer, ca)).err().expect("refused"));
+            assert!(error.contains(word), "{error}");
+        }
+        assert!(setup.load(setup.write(&own, &own)).is_ok());
+    }
+
+    #[test]
+    fn files_that_change_are_in_effect_if_they_are_good() {
+        let setup = setup();
+        let (first, second) = (Authority::new("webhook-client-ca"), Authority::new("another"));
+        let (shown, _) = setup.load(setup.write(&first, &first)).unwrap();
+        let client = WebhookClient::new(Options::default()).unwrap();
+        let told = |ca: &Authority| Some(Arc::from(BASE64_STANDARD.encode(ca.cert_pem())));
+        assert_eq!(*shown.client_ca().borrow(), told(&first));
+
+        setup.write(&setup.clients, &second);
+        shown.files.reload();
+        shown.replace(&client);
+        assert_eq!(*shown.client_ca().borrow(), told(&first));
+        let problem = shown.problem.load_full().expect("a problem");
+        assert!(problem.contains("verifies under client-ca"), "{problem}");
+
+        setup.write(&second, &second);
+        shown.files.reload();
+        shown.replace(&client);
+        assert_eq!(*shown.client_ca().borrow(), told(&second));
+        assert!(shown.problem.load().is_none());
+    }
+}

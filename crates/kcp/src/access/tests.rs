@@ -56,13 +56,16 @@ impl Script {
 
 impl Ask for Script {
     fn may<'a>(&'a self, _: &'a Question<'_>) -> BoxFuture<'a, Result<bool, RequestError>> {
-        self.permissions.fetch_add(1, Ordering::SeqCst);
-        async { self.answer(self.allows.load(Ordering::SeqCst)).await }.boxed()
+        async {
+            self.permissions.fetch_add(1, Ordering::SeqCst);
+            self.answer(self.allows.load(Ordering::SeqCst)).await
+        }
+        .boxed()
     }
 
     fn bound_schema<'a>(&'a self, _: &'a Question<'_>) -> BoxFuture<'a, Result<Option<Arc<str>>, RequestError>> {
-        self.bindings.fetch_add(1, Ordering::SeqCst);
         async {
+            self.bindings.fetch_add(1, Ordering::SeqCst);
             self.answer(self.bound.load(Ordering::SeqCst).then(|| "v1".into()))
                 .await
         }

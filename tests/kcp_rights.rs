@@ -1,0 +1,83 @@
+//! The rights that `manifests` prints are those that `serve` asks for: it gets by with them, and uses every one.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use support::installation::{Installation, SERVER, printed};
+
+/// A right: the verb, the API group and the resource.
+type Right = (String, String, String);
+
+/// The rights that the roles among some objects grant.
+fn granted(objects: &[Value]) -> BTreeSet<Right> {
+    let is_role = |object: &&Value| object["kind"] == "ClusterRole" || object["kind"] == "Role";
+    let rules = objects
+        .iter()
+        .filter(is_role)
+        .filter_map(|role| role["rules"].as_array());
+    let mut rights = BTreeSet::new();
+    for rule in rules.flatten() {
+        let list = |key: &str| {
+            let items = rule[key].as_array().cloned().unwrap_or_default();
+            let texts = items.iter().filter_map(Value::as_str).map(str::to_owned);
+            texts.collect::<Vec<_>>()
+        };
+        for group in list("apiGroups") {
+            for resource in list("resources") {
+                let verbs = list("verbs").into_iter();
+                rights.extend(verbs.map(|verb| (verb, group.clone(), resource.clone())));
+            }
+        }
+    }
+    rights
+}
+
+/// Whether a rule's right covers what was asked for.
+fn covers(granted: &Right, asked: &Right) -> bool {
+    (granted.0 == "*" || granted.0 == asked.0) && (&granted.1, &granted.2) == (&asked.1, &asked.2)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_printed_is_enough_and_all_of_it_is_used() {
+    let everything = [printed(&["shard"]).await, printed(&["platform"]).await].concat();
+    let granted = granted(&everything);
+    assert!(!granted.is_empty());
+
+    let mut installation = Installation::prepare().await;
+    let asked: Arc<Mutex<BTreeSet<Right>>> = Arc::default();
+    installation.kcp.set_policy({
+        let asked = Arc::clone(&asked);
+        move |question| {
+            if question.user.name == SERVER {
+                let right = (question.verb.clone(), question.group.clone(), question.resource.clone());
+                asked.lock().unwrap_or_else(PoisonError::into_inner).insert(right);
+            }
+            None
+        }
+    });
+    let asked = || asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    installation.serve(&[]);
+    let consumer = installation.consumers[1].clone();
+    installation.create_until(&consumer, 201).await;
+    installation
+        .until("every right is used", async || {
+            let asked = asked();
+            let unused = granted.iter().filter(|right| !asked.iter().any(|a| covers(right, a)));
+            let unused: Vec<_> = unused.collect();
+            if unused.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("{unused:?}"))
+            }
+        })
+        .await;
+    let asked = asked();
+    let missing: Vec<_> = asked
+        .iter()
+        .filter(|a| !granted.iter().any(|right| covers(right, a)))
+        .collect();
+    assert!(missing.is_empty(), "asked for in vain: {missing:?}");
+}
