@@ -200,6 +200,9 @@ impl State {
                     return Answer::code(404);
                 };
                 if let Some(manager) = asked.query.get("fieldManager") {
+                    if !asked.query.contains_key("force") && conflicts(&object, manager, &asked.body) {
+                        return Answer::code(409);
+                    }
                     apply(&mut object, manager, &asked.body);
                 } else {
                     object["status"] = asked.body["status"].clone();
@@ -281,6 +284,22 @@ impl State {
     }
 }
 
+/// Whether an entry that is to be applied is another manager's too, who has it otherwise.
+fn conflicts(object: &Value, manager: &str, applied: &Value) -> bool {
+    let entries = |object: &Value| object["status"]["endpoints"].as_array().cloned().unwrap_or_default();
+    let managers = object["metadata"]["managedFields"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    entries(applied).iter().any(|wanted| {
+        let differs = |entry: &Value| entry["url"] == wanted["url"] && entry["shards"] != wanted["shards"];
+        let field = format!("k:{}", json!({"url": wanted["url"]}));
+        let owns =
+            |one: &Value| one["manager"] != manager && !one["fieldsV1"]["f:status"]["f:endpoints"][&field].is_null();
+        entries(object).iter().any(differs) && managers.iter().any(owns)
+    })
+}
+
 /// Server-side apply of `status.endpoints`, an entry for each URL.
 fn apply(object: &mut Value, manager: &str, applied: &Value) {
     let fields = |entry: &Value| format!("k:{}", json!({"url": entry["url"]}));
@@ -297,7 +316,10 @@ fn apply(object: &mut Value, manager: &str, applied: &Value) {
     };
     let managers = object["metadata"]["managedFields"].clone();
     let mut entries = object["status"]["endpoints"].as_array().cloned().unwrap_or_default();
-    entries.retain(|entry| owned(entry, &managers) != [json!(manager)]);
+    entries.retain(|entry| {
+        let replaced = wanted.iter().any(|wanted| wanted["url"] == entry["url"]);
+        !replaced && owned(entry, &managers) != [json!(manager)]
+    });
     entries.extend(wanted.iter().cloned());
     let mut kept: Vec<_> = managers.as_array().cloned().unwrap_or_default();
     kept.retain(|one| one["manager"] != manager);

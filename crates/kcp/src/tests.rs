@@ -424,6 +424,40 @@ async fn a_slice_that_comes_late_is_found_soon() {
     assert_eq!(urls(&kcp, "c"), [OURS]);
 }
 
+/// Has an entry with the URL of this server, as these managers left it.
+fn put_entry(kcp: &Kcp, shards: &Value, managers: &[&str]) {
+    let mut slice = kcp.get("base", "apiexportendpointslices", "c", "e.ephemeral").unwrap();
+    let field = format!("k:{}", json!({"url": OURS}));
+    let owned = managers
+        .iter()
+        .map(|manager| json!({"manager": manager, "fieldsV1": {"f:status": {"f:endpoints": {&field: {}}}}}));
+    slice["metadata"]["managedFields"] = owned.collect();
+    slice["status"]["endpoints"] = json!([{"url": OURS, "shards": shards}]);
+    kcp.put("base", "apiexportendpointslices", slice);
+}
+
+fn shards(kcp: &Kcp) -> Value {
+    let slice = kcp.get("base", "apiexportendpointslices", "c", "e.ephemeral").unwrap();
+    slice["status"]["endpoints"][0]["shards"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_is_its_own_is_taken_back() {
+    let kcp = Kcp::with_shards(&["a"]);
+    nominate(&kcp, "a", "c");
+    let elsewhere = json!({"selector": {"matchLabels": {"region": "eu"}}});
+    put_entry(&kcp, &elsewhere, &["somebody"]);
+    let replica = Replica::begin(&kcp, "one");
+    pass(300).await;
+    assert_eq!(shards(&kcp), elsewhere, "another's entry is not touched");
+    let attempts = replica.counts().slice_writes;
+    assert!((1..=15).contains(&attempts), "with ever longer pauses: {attempts}");
+
+    put_entry(&kcp, &elsewhere, &["somebody", "kcp-ephemeral"]);
+    pass(61).await;
+    assert_eq!(shards(&kcp), json!({"matchAll": true}), "its own entry was changed");
+}
+
 #[tokio::test]
 async fn requests_stay_below_their_logical_cluster() {
     let kcp = Kcp::with_shards(&["a"]);

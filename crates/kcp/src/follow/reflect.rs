@@ -22,8 +22,8 @@ use crate::base::{Cluster, RequestError};
 use crate::request::value;
 use crate::stats::Stats;
 
-/// Objects in one page of a list.
-const PAGE: u32 = 250;
+/// Objects in one page of a list, as many as kubectl asks for.
+const PAGE: u32 = 500;
 /// How long a watch may last, seconds. Short enough that a dead connection, or a watch in which nothing can happen, is
 /// noticed within a minute; kcp sends a bookmark before it ends a watch.
 const WATCH: std::ops::RangeInclusive<u64> = 45..=60;
