@@ -155,8 +155,10 @@ impl World {
             .collect()
     }
 
-    /// Whether somebody may, by the test's policy or by RBAC.
+    /// Whether somebody may, by the test's policy or by RBAC. Rights to the content of an export are those in its own
+    /// workspace, on whatever shard its virtual workspace is asked.
     pub(super) fn allows(&self, shard: usize, question: &Question) -> bool {
+        let shard = self.shard_of(&question.cluster).unwrap_or(shard);
         (self.policy)(question).unwrap_or_else(|| rbac::allowed(&self.shards[shard].store, question))
     }
 
