@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 
-use support::installation::{GROUP, Installation, NOMINATION, SLICE};
+use support::installation::{GROUP, Installation, NOMINATION, SERVER, SLICE};
 
 const PROVIDER: &str = "root:provider";
 
@@ -113,8 +113,7 @@ async fn what_is_wrong_with_the_nomination() {
 
 #[tokio::test]
 async fn what_is_wrong_with_the_slice() {
-    let installation = Installation::prepare().await;
-    let mut installation = installation;
+    let mut installation = Installation::prepare().await;
     // Another publisher's entry for the same shards: nothing is written next to it.
     let slice = json!({
         "apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIExportEndpointSlice", "metadata": {"name": SLICE},
@@ -133,9 +132,10 @@ async fn what_is_wrong_with_the_slice() {
     installation.wait_for("Ready", "True").await;
 
     // The rights on slices are taken away.
-    installation.kcp.set_policy(|question| {
-        let slices = question.resource.starts_with("apiexportendpointslices") && question.user.name == "kcp-ephemeral";
-        (slices && question.cluster != "root:platform").then_some(false)
+    let provider = installation.provider.clone();
+    installation.kcp.set_policy(move |question| {
+        let slices = question.resource.starts_with("apiexportendpointslices") && question.user.name == SERVER;
+        (slices && question.cluster == provider).then_some(false)
     });
     let touch = |value: &str| {
         let mut export = installation.object("apiexports", GROUP);
@@ -150,6 +150,35 @@ async fn what_is_wrong_with_the_slice() {
     installation
         .wait_for("EndpointPublished", "False SliceRightsMissing")
         .await;
+}
+
+#[tokio::test]
+async fn a_slice_that_is_not_for_this_export_alone() {
+    let mut installation = Installation::prepare().await;
+    let renamed = |name: &str| {
+        let mut slice = installation.object("apiexportendpointslices", SLICE);
+        slice["metadata"] = json!({"name": SLICE});
+        slice["spec"]["export"]["name"] = name.into();
+        slice
+    };
+    let (other, own) = (renamed("other.example.com"), renamed(GROUP));
+    installation.kcp.put(PROVIDER, &other);
+    installation.serve(&[]);
+    installation
+        .wait_for("EndpointPublished", "False EndpointSliceOfOtherExport")
+        .await;
+    assert!(!installation.is_published());
+    installation.kcp.put(PROVIDER, &own);
+    installation.wait_for("Ready", "True").await;
+
+    let mut second = installation.object("apiexports", GROUP);
+    second["metadata"] = json!({"name": "second.example.com"});
+    installation.kcp.put(PROVIDER, &second);
+    installation
+        .wait_for("EndpointPublished", "False EndpointSliceShared")
+        .await;
+    assert!(installation.kcp.delete(PROVIDER, "apiexports", "second.example.com"));
+    installation.wait_for("Ready", "True").await;
 }
 
 #[tokio::test]
