@@ -160,3 +160,36 @@ async fn a_user_outside_of_its_scopes_is_nobody() {
     };
     assert_eq!((ask(far).await, ask(near).await), (201, 403));
 }
+
+#[tokio::test]
+async fn a_request_that_lost_its_caller_at_the_front_proxy_is_told_so() {
+    let mut installation = Installation::prepare().await;
+    let ca = installation.kcp.directory().join("requestheader-ca.crt");
+    let ca = ca.to_str().expect("a path").to_owned();
+    installation.serve(&[
+        "--requestheader-client-ca-file",
+        &ca,
+        "--requestheader-allowed-names",
+        "kcp-front-proxy",
+    ]);
+    let consumer = &installation.consumers[1];
+    installation.create_until(consumer, 201).await;
+    let path = format!(
+        "/services/ephemeral/{}/{GROUP}/clusters/{consumer}/apis/{GROUP}/v1alpha1/namespaces/default/bucketinfos",
+        installation.provider
+    );
+    let front_proxy = installation.kcp.requestheader_ca().client("kcp-front-proxy", &[]);
+    let client = installation.server().with_identity(&front_proxy);
+    let ask = async |user: &str, group: &str| {
+        let headers = [
+            ("content-type", "application/json"),
+            ("x-remote-user", user),
+            ("x-remote-group", group),
+        ];
+        client.post(&path, &headers, question()).await.unwrap()
+    };
+    assert_eq!(ask("kcp-admin", "system:kcp:admin").await.status, 201);
+    let answer = ask("kcp-shard-1", "system:authenticated").await;
+    assert_eq!(answer.status, 403, "{}", answer.text());
+    assert!(answer.text().contains("direct"), "{}", answer.text());
+}
