@@ -37,7 +37,7 @@ pub(super) async fn serve(shared: Arc<Shared>, entry: Entry, call: Call) -> Resu
             StatusCode::OK,
             &json!({"major": "1", "minor": "37", "gitVersion": "v1.37.0+kcp"}),
         )),
-        ["api"] | ["apis"] | ["api", _] | ["apis", _] | ["apis", _, _] | ["openapi", ..] => {
+        ["api" | "apis"] | ["api" | "apis", _] | ["apis", _, _] | ["openapi", ..] => {
             discovery::serve(&shared, &scope, &call, &segments).await
         }
         ["api", version, path @ ..] => objects::serve(shared.clone(), scope, &call, ("", version), path, rest).await,
@@ -56,7 +56,7 @@ fn scope<'a>(shared: &Shared, entry: Entry, path: &'a str) -> Result<(Scope, &'a
         let name = decode(name);
         let denied = || Failure::forbidden("access denied: LogicalCluster not found");
         let shard = match entry {
-            Entry::Shard(shard) if world.is_at(&name, shard) => shard,
+            Entry::Shard(at) if world.is_at(&name, at) => at,
             Entry::Shard(_) => return Err(denied()),
             Entry::Front => world
                 .cluster(&name)

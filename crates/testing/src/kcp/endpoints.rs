@@ -168,7 +168,7 @@ fn escaped(path: &str) -> Result<String, String> {
         if valid(byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            out.extend([format!("%{byte:02X}")]);
         }
     }
     Ok(out)

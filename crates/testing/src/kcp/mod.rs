@@ -345,7 +345,7 @@ impl FakeKcp {
 
     // --- what happens to it
 
-    /// Decides about requests and SubjectAccessReviews; `None` leaves it to RBAC.
+    /// Decides about requests and each `SubjectAccessReview`; `None` leaves it to RBAC.
     pub fn set_policy(&self, policy: impl Fn(&Question) -> Option<bool> + Send + Sync + 'static) {
         self.shared.world().policy = Box::new(policy);
     }

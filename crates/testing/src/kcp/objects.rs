@@ -20,7 +20,7 @@ use super::world::{self, Asked, World, text};
 use super::{Shared, forward};
 
 /// A watch without `timeoutSeconds`; the API server takes some 30 to 60 minutes.
-const WATCH: Duration = Duration::from_secs(1800);
+const WATCH: Duration = Duration::from_mins(30);
 
 /// A request for objects, taken apart.
 struct Target {
@@ -68,7 +68,7 @@ pub(super) async fn serve(
             let answer = if verb == "delete" {
                 delete(&shared, &target)
             } else {
-                write(&shared, target, call)
+                write(&shared, &target, call)
             };
             shared.changed();
             answer
@@ -217,7 +217,7 @@ fn manager(target: &Target, call: &Call) -> String {
         .to_owned()
 }
 
-fn write(shared: &Shared, target: Target, call: &Call) -> Result<Response<Body>, Failure> {
+fn write(shared: &Shared, target: &Target, call: &Call) -> Result<Response<Body>, Failure> {
     let body: Value = serde_json::from_slice(&call.body).map_err(|error| Failure::bad_request(error.to_string()))?;
     let mut key = target.key.clone();
     let content_type = call
@@ -227,7 +227,7 @@ fn write(shared: &Shared, target: Target, call: &Call) -> Result<Response<Body>,
     let is_virtual = matches!(target.scope.view, View::Export { .. });
     let change = match (&call.method, content_type.unwrap_or_default()) {
         (&Method::POST, _) => {
-            key.name = text(&body["metadata"]["name"]).to_owned();
+            text(&body["metadata"]["name"]).clone_into(&mut key.name);
             let prefix = text(&body["metadata"]["generateName"]);
             if key.name.is_empty() && !prefix.is_empty() {
                 key.name = format!("{prefix}{}", shared.world().asked.len());
@@ -254,7 +254,7 @@ fn write(shared: &Shared, target: Target, call: &Call) -> Result<Response<Body>,
         return Err(Failure::not_found(&key.plural, &key.name));
     }
     let write = Write {
-        manager: manager(&target, call),
+        manager: manager(target, call),
         subresource: target.subresource,
         change,
     };

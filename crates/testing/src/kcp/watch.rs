@@ -75,7 +75,10 @@ impl Watch {
     pub(super) fn into_stream(self) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send {
         stream::unfold(self, |mut watch| async move {
             let lines = watch.next().await?;
-            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let text: String = lines
+                .iter()
+                .flat_map(|line| [line.to_string(), "\n".to_owned()])
+                .collect();
             Some((Ok(Frame::data(Bytes::from(text))), watch))
         })
     }
