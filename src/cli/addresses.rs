@@ -8,6 +8,7 @@ use ipnet::IpNet;
 
 /// Where webhooks may be.
 #[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "they are the names of flags")]
 pub(crate) struct AddressArgs {
     /// Let webhooks be at these addresses although they are special-purpose, this host's, or kcp's; with CLUSTER=, only
     /// the webhooks of that provider's logical cluster. May be repeated.

@@ -21,8 +21,8 @@ pub(crate) struct DevArgs {
     /// Do not start the sample webhook.
     #[arg(long)]
     pub(crate) no_sample_webhook: bool,
-    /// Let the sample webhook count in the S3-compatible store that AWS_ENDPOINT, AWS_REGION, AWS_ACCESS_KEY_ID,
-    /// AWS_SECRET_ACCESS_KEY and AWS_ALLOW_HTTP describe, instead of in folders.
+    /// Let the sample webhook count in the S3-compatible store that `AWS_ENDPOINT`, `AWS_REGION`,
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_ALLOW_HTTP` describe, instead of in folders.
     #[arg(long)]
     pub(crate) s3_buckets: bool,
     #[command(flatten)]

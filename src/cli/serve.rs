@@ -114,6 +114,7 @@ pub(crate) struct ClientCaArgs {
 /// How permissions are asked for.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Authorization")]
+#[expect(clippy::struct_field_names, reason = "they are the names of flags")]
 pub(crate) struct AuthorizationArgs {
     /// Credentials with which permissions and bindings are asked for; those of --kubeconfig if not given.
     #[arg(long, value_name = "FILE")]
@@ -132,6 +133,7 @@ pub(crate) struct AuthorizationArgs {
 /// What webhooks are shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Webhooks")]
+#[expect(clippy::struct_field_names, reason = "they are the names of flags")]
 pub(crate) struct WebhookClientArgs {
     /// The client certificate that is shown to webhooks, with its chain, PEM; read again when it changes.
     #[arg(long, value_name = "FILE")]

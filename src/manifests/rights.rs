@@ -62,7 +62,7 @@ pub(crate) const LEASE: &[Rule] = &[Rule::new(
     &["get", "create", "update"],
 )];
 
-/// A ClusterRole with `rules` and the right to enter the workspace, bound to `user`.
+/// A `ClusterRole` with `rules` and the right to enter the workspace, bound to `user`.
 pub(crate) fn cluster_role(user: &str, purpose: &str, rules: &[&[Rule]]) -> [Value; 2] {
     let name = format!("{user}:{purpose}");
     // kcp asks for this right before any other.

@@ -43,7 +43,7 @@ pub(crate) use shard_selector::ShardSelector;
 const GRACE: Duration = Duration::from_secs(30);
 
 /// How often endpoints that could not be used are judged anew: a CA bundle expires, or begins to be valid.
-const RETRY_ENDPOINTS: Duration = Duration::from_secs(60);
+const RETRY_ENDPOINTS: Duration = Duration::from_mins(1);
 
 /// Batches of events, or of what is to be published, that may wait.
 const QUEUE: usize = 256;
@@ -73,11 +73,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     let platform_hosts = vec![host_of(&base)?, publisher.external_url.host().to_owned()];
     let publisher = self::publisher(&publisher);
 
-    let at = SocketAddr::new(serving.bind_address, serving.secure_port);
-    let listener = TcpListener::bind(at).await;
-    let listener = listener.with_context(|| format!("cannot listen on {at}"))?;
-    let address = listener.local_addr()?;
-
+    let (listener, address) = listen(SocketAddr::new(serving.bind_address, serving.secure_port)).await?;
     let stop = CancellationToken::new();
     let health = Arc::new(Health::new(stop.clone()));
     let trust = Arc::new(Trust::load(trust(clients)?).context("cannot use the client CAs")?);
@@ -138,13 +134,12 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     let (events, changes) = mpsc::channel(QUEUE);
     let (work, to_do) = mpsc::channel(QUEUE);
     if let Some(directory) = directory {
-        let (health, events, drained) = (Arc::clone(&health), events.clone(), drained.clone());
-        tasks.spawn(async move {
-            // What was read at the start, since only changes are told from here on.
-            if events.send(directory.events()).await.is_ok() {
-                directory.follow(&health, events, drained).await;
-            }
-        });
+        tasks.spawn(follow_directory(
+            directory,
+            Arc::clone(&health),
+            events.clone(),
+            drained.clone(),
+        ));
     }
     tasks.spawn(retry_endpoints(events.clone(), drained.clone()));
     tasks.spawn(ephemeral_kcp::follow(follow, events.clone(), drained.clone()));
@@ -165,6 +160,25 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     drained.cancel();
     tasks.wait().await;
     Ok(())
+}
+
+async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(at).await;
+    let listener = listener.with_context(|| format!("cannot listen on {at}"))?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+/// Tells what was read at the start, since the directory itself tells changes alone, and then those.
+async fn follow_directory(
+    directory: Directory,
+    health: Arc<Health>,
+    events: mpsc::Sender<Vec<Event>>,
+    stop: CancellationToken,
+) {
+    if events.send(directory.events()).await.is_ok() {
+        directory.follow(&health, events, stop).await;
+    }
 }
 
 fn publisher(args: &PublisherArgs) -> Publisher {

@@ -25,17 +25,18 @@ impl ShardSelector {
 impl FromStr for ShardSelector {
     type Err = ShardSelectorInvalid;
 
-    /// As `labels.Parse`, less the operators that a LabelSelector has not.
+    /// As `labels.Parse`, less the operators that a `LabelSelector` has not.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut labels = serde_json::Map::new();
         let mut expressions = Vec::new();
         for requirement in requirements(text) {
             match parse(requirement).ok_or_else(|| ShardSelectorInvalid(requirement.to_owned()))? {
-                Requirement::Equals(key, value) => match labels.insert(key.to_owned(), value.into()) {
+                Requirement::Equals(key, value) => {
                     // Both at once would match nothing, which nobody means.
-                    Some(_) => return Err(ShardSelectorInvalid(requirement.to_owned())),
-                    None => {}
-                },
+                    if labels.insert(key.to_owned(), value.into()).is_some() {
+                        return Err(ShardSelectorInvalid(requirement.to_owned()));
+                    }
+                }
                 Requirement::Expression(expression) => expressions.push(expression),
             }
         }

@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// Most consumers whose limits are remembered; of more, the least recently used start anew.
 const MAX_CONSUMERS: u64 = 10_000;
 /// How long a consumer that asks nothing is remembered. A full bucket needs less.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 
 /// The limits.
 #[derive(Clone, Debug)]
