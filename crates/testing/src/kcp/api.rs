@@ -27,7 +27,7 @@ pub(super) async fn serve(shared: Arc<Shared>, entry: Entry, call: Call) -> Resu
     if matches!(call.path.as_str(), "/livez" | "/readyz" | "/healthz") {
         return Ok(server::bytes(StatusCode::OK, "text/plain", "ok"));
     }
-    let (scope, rest) = scope(&shared, entry, &call.path)?;
+    let (scope, rest) = looked_at(&shared, entry, &call.path)?;
     if matches!(entry, Entry::Front) && shared.is_away(scope.shard) {
         return Ok(server::bytes(StatusCode::BAD_GATEWAY, "text/plain", ""));
     }
@@ -49,8 +49,8 @@ pub(super) async fn serve(shared: Arc<Shared>, entry: Entry, call: Call) -> Resu
 }
 
 /// What a path looks at, and the rest of the path.
-fn scope<'a>(shared: &Shared, entry: Entry, path: &'a str) -> Result<(Scope, &'a str), Failure> {
-    let world = shared.world();
+fn looked_at<'a>(kcp: &Shared, entry: Entry, path: &'a str) -> Result<(Scope, &'a str), Failure> {
+    let world = kcp.world();
     if let Some(rest) = path.strip_prefix("/clusters/") {
         let (name, rest) = first(rest);
         let name = decode(name);

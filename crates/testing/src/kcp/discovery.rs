@@ -81,13 +81,13 @@ async fn resource_list(
         let verbs = match resource.storage {
             Storage::Shard => json!(VERBS),
             Storage::Review => json!(["create"]),
-            Storage::Virtual => match forward::verbs(shared, scope, &resource).await {
-                Some(verbs) => verbs,
-                None => {
+            Storage::Virtual => {
+                let Some(verbs) = forward::verbs(shared, scope, &resource).await else {
                     missing.push(resource.plural);
                     continue;
-                }
-            },
+                };
+                verbs
+            }
         };
         listed.push(json!({
             "name": resource.plural, "singularName": resource.kind.to_lowercase(), "kind": resource.kind,

@@ -32,13 +32,13 @@ pub(super) fn pick(prefix: &str, labels: &Labels, endpoints: &[Value]) -> Result
                     url(endpoint)
                 ));
             }
-            Some(selector) => match specificity(selector, labels) {
-                Some(specificity) => specificity,
-                None => {
+            Some(selector) => {
+                let Some(specificity) = specificity(selector, labels) else {
                     selective = true;
                     continue;
-                }
-            },
+                };
+                specificity
+            }
         };
         selective = true;
         if specificity > best.0 {

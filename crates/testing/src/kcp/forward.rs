@@ -211,7 +211,7 @@ fn stamp(headers: &mut HeaderMap, user: &User) {
 
 async fn send(
     shared: &Shared,
-    shard: usize,
+    number: usize,
     target: &Target,
     method: Method,
     headers: HeaderMap,
@@ -223,7 +223,7 @@ async fn send(
         host => host.parse()?,
     };
     let client = Client::trusting(SocketAddr::new(address, port.parse()?), &shared.serving_ca)
-        .with_identity(&shared.shard_identities[shard])
+        .with_identity(&shared.shard_identities[number])
         .host(host);
     let mut request = Request::builder()
         .method(method)

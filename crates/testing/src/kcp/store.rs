@@ -250,9 +250,9 @@ fn identify(object: &mut Value, before: &Value, key: &Key, resource: &Resource, 
     let changed = |object: &Value| {
         let spec = |object: &Value| {
             let mut object = object.clone();
-            object.as_object_mut().map(|fields| {
+            if let Some(fields) = object.as_object_mut() {
                 fields.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
-            });
+            }
             object
         };
         spec(object) != spec(before)
