@@ -149,17 +149,19 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
 
     let requests = TaskTracker::new();
     port.serve(&requests, &stop);
-    requests.close();
-    tasks.close();
     info!(%address, "serving");
 
     shutdown.await;
-    info!("shutting down");
-    stop.cancel();
-    requests.wait().await;
-    drained.cancel();
-    tasks.wait().await;
+    end(&requests, &stop).await;
+    end(&tasks, &drained).await;
     Ok(())
+}
+
+/// Tells tasks to end, and waits until all of them have.
+async fn end(tasks: &TaskTracker, stop: &CancellationToken) {
+    stop.cancel();
+    tasks.close();
+    tasks.wait().await;
 }
 
 async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
