@@ -160,10 +160,10 @@ fn is_group_version(text: &str) -> bool {
     text.matches('/').count() <= 1
 }
 
-/// The JSON that was read, which for YAML is what that was converted to.
+/// The JSON that was read, without the space around it, which for YAML is what that was converted to.
 fn read_text(media: Media, body: &[u8], value: &Value) -> String {
     match media {
-        Media::Json => lossy(body),
+        Media::Json => lossy(body.trim_ascii()),
         Media::Yaml => {
             let mut converted = Vec::new();
             json::encode(value, &mut converted);

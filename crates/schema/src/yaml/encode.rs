@@ -19,11 +19,10 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) {
         emitter: Emitter::new(out),
     };
     encoder.node(value, Place::Root);
+    encoder.emitter.line();
     if encoder.is_full() {
         out.truncate(start);
         json::encode(value, out);
-    }
-    if out.last() != Some(&b'\n') || out.len() == start {
         out.push(b'\n');
     }
 }
