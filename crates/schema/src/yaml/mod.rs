@@ -13,6 +13,7 @@ mod construct;
 mod emitter;
 mod encode;
 mod error;
+mod input;
 mod merge_sort;
 mod parser;
 mod reader;
