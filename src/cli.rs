@@ -64,8 +64,8 @@ pub(crate) struct DevArgs {
     /// Do not start the sample webhook.
     #[arg(long)]
     pub(crate) no_sample_webhook: bool,
-    /// Let the sample webhook count in the S3-compatible store that AWS_ENDPOINT, AWS_REGION, AWS_ACCESS_KEY_ID,
-    /// AWS_SECRET_ACCESS_KEY and AWS_ALLOW_HTTP describe, instead of in folders.
+    /// Let the sample webhook count in the S3-compatible store that the variables `AWS_ENDPOINT`, `AWS_REGION`,
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_ALLOW_HTTP` describe, instead of in folders.
     #[arg(long)]
     pub(crate) s3_buckets: bool,
     #[command(flatten)]
@@ -74,6 +74,7 @@ pub(crate) struct DevArgs {
 
 /// Where webhooks may be.
 #[derive(Args, Clone, Debug, Default)]
+#[allow(clippy::struct_field_names, reason = "the flags are named so")]
 pub(crate) struct AddressArgs {
     /// Let webhooks be at these addresses although they are special-purpose, this host's, or kcp's; with CLUSTER=, only
     /// the webhooks of that provider's logical cluster. May be repeated.

@@ -36,8 +36,8 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     entries
         .map(|path| {
             (
-                path.file_name().unwrap().to_string_lossy().into_owned(),
-                fs::read(path).unwrap(),
+                path.file_name().expect("a name").to_string_lossy().into_owned(),
+                fs::read(path).expect("a file"),
             )
         })
         .collect()

@@ -7,7 +7,7 @@ mod sample;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -59,13 +59,12 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     } else {
         Some(SampleWebhook::start(sample::buckets(&dir, s3_buckets)?, &pki, stop.clone()).await?)
     };
-    let folder = match given {
-        Some(folder) => folder,
-        None => {
-            let folder = dir.join("manifests");
-            sample::write_manifests(&folder, webhook.as_ref(), &pki)?;
-            folder
-        }
+    let folder = if let Some(folder) = given {
+        folder
+    } else {
+        let folder = dir.join("manifests");
+        sample::write_manifests(&folder, webhook.as_ref(), &pki)?;
+        folder
     };
 
     let health = Arc::new(Health::new(stop.clone()));
@@ -127,7 +126,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     );
     tasks.spawn(listening);
     tasks.close();
-    announce(&format!("https://{address}"), &dir)?;
+    announce(&format!("https://{address}"), &dir);
 
     signals::shutdown().await?;
     stop.cancel();
@@ -140,13 +139,12 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
 
 /// Says that everything listens, and what to try.
 #[expect(clippy::print_stdout, reason = "this is the answer of the command")]
-fn announce(server: &str, dir: &PathBuf) -> Result<()> {
+fn announce(server: &str, dir: &Path) {
     println!("ready: serving {server} for the workspace {}", kubeconfig::CONSUMER);
     println!(
         "try:   kubectl --kubeconfig {}/kubeconfig create -f examples/bucketinfo.yaml -o yaml",
         dir.display()
     );
-    Ok(())
 }
 
 /// Webhooks on this machine's loopback, as well as where the flags say.
