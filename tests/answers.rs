@@ -139,6 +139,34 @@ async fn an_answer_is_the_webhooks_spec_and_status_with_the_requests_metadata() 
 }
 
 #[tokio::test]
+async fn the_trace_context_goes_on_to_the_webhook_and_the_callers_own_headers_do_not() {
+    let setup = Setup::new(json!({}), Reply::echo).await;
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let headers = [
+        ("traceparent", trace),
+        ("x-remote-user", "mallory"),
+        ("impersonate-user", "mallory"),
+        ("cookie", "c"),
+    ];
+    let object = json!({"apiVersion": "cases.example.org/v1", "kind": "Sample"});
+    let answer = setup
+        .dev
+        .client("user")
+        .post(PATH, &headers, object.to_string())
+        .await
+        .expect("an answer");
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let recorded = &setup.provider.webhook.recorded()[0];
+    assert_eq!(recorded.headers["traceparent"], trace);
+    assert!(
+        ["x-remote-user", "impersonate-user", "cookie"]
+            .iter()
+            .all(|name| !recorded.headers.contains_key(*name))
+    );
+    assert_eq!(recorded.json()["request"]["userInfo"]["username"], "developer");
+}
+
+#[tokio::test]
 async fn a_nomination_chooses_the_version_of_the_review_and_whose_spec_comes_back() {
     let spec = json!({"specOwnership": "User", "reviewVersions": ["ephemeral.contrib.kcp.io/v1alpha1"]});
     let setup = Setup::new(spec, |recorded| {

@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use ephemeral_index::{Export, Nomination, ResourceSchema, Scope, Version};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderName, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use rustls_pki_types::UnixTime;
@@ -27,6 +27,9 @@ use crate::respond::{self, Responder};
 use crate::transform;
 use crate::warning::Warnings;
 use crate::webhook::{Handle, Snapshot};
+
+/// The header of the W3C trace context.
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What a server is made of.
 pub struct ServerConfig {
@@ -212,6 +215,7 @@ impl ResourceRequest<'_> {
                     version: &self.resource.version,
                     namespace: self.resource.namespace.as_deref(),
                     received: self.received,
+                    trace_parent: self.parts.headers.get(TRACE_PARENT).cloned(),
                 };
                 let version = self.version(&resource)?;
                 let Answered {
