@@ -214,7 +214,7 @@ async fn a_denial_is_the_webhooks_status_and_always_a_failure() {
             json!({}),
             403,
             "Forbidden",
-            "samples.cases.example.org \"one\" is forbidden: denied by its webhook",
+            "samples.cases.example.org \"one\" was denied by its webhook",
         ),
         (
             json!({"code": 503, "message": "later", "details": {"retryAfterSeconds": 5}}),
@@ -323,6 +323,27 @@ async fn an_answer_that_breaks_the_contract_is_500_and_never_ignored() {
         .webhook
         .set(|recorded| Reply::respond(recorded, json!({"allowed": true})));
     refused(&setup.ask("").await, 500, "InternalError");
+}
+
+#[tokio::test]
+async fn the_log_says_how_an_answer_is_wrong_without_its_content() {
+    let setup = Setup::new(json!({}), |recorded| {
+        answered(recorded, |object| object["status"] = json!({"n": "secret"}))
+    })
+    .await;
+    refused(&setup.ask("").await, 500, "InternalError");
+    setup.provider.webhook.set(|recorded| {
+        let review = recorded.json();
+        Reply::json(
+            StatusCode::OK,
+            &json!({"apiVersion": review["apiVersion"], "kind": "EphemeralReview",
+            "response": {"uid": "other", "allowed": true}}),
+        )
+    });
+    refused(&setup.ask("").await, 503, "ServiceUnavailable");
+    let (_, log) = setup.dev.end("-TERM").await;
+    assert!(log.contains("status.n") && log.contains("another uid"), "{log}");
+    assert!(!log.contains("secret"), "{log}");
 }
 
 #[tokio::test]

@@ -184,6 +184,7 @@ impl Create<'_> {
             Err(CallError::NotMade) => Err(PlatformFault::Overloaded.into()),
             Err(CallError::BadAnswer) => Err(ProviderFault::BadAnswer {
                 resource: self.resource_name(),
+                why: "it is not HTTP 200, or too large",
             }
             .into()),
         }
