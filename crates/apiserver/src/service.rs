@@ -114,9 +114,9 @@ impl Service for Server {
 /// curl 7 among them, lose the answer.
 async fn drain(mut body: Incoming, fault: &Fault) {
     const TIME: Duration = Duration::from_secs(2);
-    const OF_THE_UNKNOWN: usize = 64 * 1024;
+    const OF_AN_OVERLOAD: usize = 64 * 1024;
     let mut left = match fault {
-        Fault::Client(ClientFault::Unauthorized) | Fault::Platform(_) => OF_THE_UNKNOWN,
+        Fault::Platform(_) => OF_AN_OVERLOAD,
         Fault::Client(_) | Fault::Provider(_) => 2 * MAX_BODY_BYTES,
     };
     let reading = async {
