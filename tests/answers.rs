@@ -477,3 +477,37 @@ async fn only_create_and_list_are_served_and_the_rest_is_worded_as_reviews_are()
     refused(&answer, 400, "BadRequest");
     assert!(setup.provider.webhook.recorded().is_empty());
 }
+
+/// The words of a strict decoder, as kube-apiserver's handler of custom resources has them.
+#[tokio::test]
+async fn strict_errors_name_the_kind_and_version_of_the_body() {
+    let setup = Setup::new(json!({}), Reply::echo).await;
+    for (body, message) in [
+        (
+            r#"{"apiVersion":"cases.example.org/v1","kind":"Sample","a":1}"#,
+            r#"Sample in version "v1" cannot be handled as a Sample: strict decoding error: unknown field "a""#,
+        ),
+        (
+            r#"{"apiVersion":"x/v2","kind":"Pod","metadata":{"a":1},"b":1,"b":2}"#,
+            "Pod in version \"v2\" cannot be handled as a Pod: strict decoding error: duplicate field \"b\", unknown \
+             field \"metadata.a\"",
+        ),
+        (
+            r#"{"kind":"Sample","metadata":{"a":1}}"#,
+            "Object 'apiVersion' is missing in 'object has no apiVersion field'",
+        ),
+        (
+            r#"{"apiVersion":"x/","kind":"Sample","metadata":{"a":1}}"#,
+            "Object 'apiVersion' is missing in 'object has no apiVersion field'",
+        ),
+        (
+            r#"{"apiVersion":"/v1","kind":"Sample"}"#,
+            "the API version in the data (v1) does not match the expected API version (cases.example.org/v1)",
+        ),
+    ] {
+        let path = format!("{PATH}?fieldValidation=Strict");
+        let answer = setup.dev.client("user").post_json(&path, body.to_owned()).await;
+        let answer = refused(&answer.expect("an answer"), 400, "BadRequest");
+        assert_eq!(answer["message"], message, "{body}");
+    }
+}

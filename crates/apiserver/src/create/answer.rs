@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ephemeral_index::SpecOwnership;
 use ephemeral_review::{self as wire, ReviewResponse, Verdict};
 use serde_json::value::RawValue;
-use structural_schema::{Map, ValidateOptions, Value, field, json, meta};
+use structural_schema::{Map, Value, field, json, meta};
 
 use super::question::{Asked, Question};
 use super::review::Sent;
@@ -68,7 +68,7 @@ pub(crate) fn read(
     };
     asked
         .schema
-        .validate_after(&object, ValidateOptions::default(), &mut errors);
+        .validate_after(&object, asked.validate_options(), &mut errors);
     if errors.is_empty() {
         Ok(object)
     } else {

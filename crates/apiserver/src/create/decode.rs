@@ -149,7 +149,7 @@ pub(crate) fn decode(media: Media, body: &[u8], expected: &Expected<'_>) -> Resu
     Ok(DecodedObject {
         object,
         // As `ParseGroupVersion` and back.
-        api_version: if api_version == "/" { String::new() } else { api_version },
+        api_version: api_version.strip_prefix('/').unwrap_or(&api_version).to_owned(),
         kind,
         strict,
     })
@@ -471,6 +471,8 @@ mod tests {
         );
         let error = refused("{\"\u{212a}ind\":\"Tm\"}".as_bytes());
         assert!(error.contains("Object 'Kind' is missing in"), "{error}");
+        let object = decode_tm(Media::Json, br#"{"kind":"Tm","apiVersion":"/v1"}"#, true).unwrap();
+        assert_eq!(object.api_version, "v1");
         let object = decode_tm(Media::Json, br#"{"kind":"Tm","apiVersion":"/","Kind":"Other"}"#, true).unwrap();
         assert_eq!((&*object.kind, &*object.api_version), ("Tm", ""));
     }

@@ -3,7 +3,8 @@
 use super::emitter::{Emitter, Style, is_break, is_printable};
 use super::merge_sort::merge_sort;
 use super::resolve::{Scalar, resolve};
-use crate::json::{self, MAX_INDENTATION, Shortest, format_float};
+use crate::go::{self, Shortest};
+use crate::json::{self, MAX_INDENTATION};
 use crate::value::{Value, deeper};
 
 /// Length of a key, bytes, beyond which `?` goes before it.
@@ -109,7 +110,7 @@ impl Encoder<'_> {
 /// A number as go-yaml writes what it reads of the number's JSON: an integer where that has neither point nor
 /// exponent and fits 64 bits, else with an exponent from 1e6.
 fn format_number(float: f64) -> String {
-    let literal = format_float(float);
+    let literal = go::float_as_json(float);
     match resolve(&literal) {
         Scalar::Int(int) => int.to_string(),
         Scalar::Uint(int) => int.to_string(),
