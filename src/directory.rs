@@ -33,12 +33,12 @@ pub(crate) enum Error {
         source: io::Error,
     },
     /// A file is not YAML, or holds what is none of the known kinds.
-    #[error("{}", .path.display())]
+    #[error("{}: {reason}", .path.display())]
     Parse {
         /// The file.
         path: PathBuf,
-        /// Why.
-        source: manifests::ManifestError,
+        /// Why; in its own words it tells what caused it too.
+        reason: manifests::ManifestError,
     },
     /// An object is in two files; the one in the file that sorts first counts.
     #[error("{}: {kind} {cluster}/{name} is in {} too", .path.display(), .other.display())]
@@ -245,9 +245,9 @@ impl File {
                 source,
             })
             .and_then(|text| {
-                manifests::parse(&text).map_err(|source| Error::Parse {
+                manifests::parse(&text).map_err(|reason| Error::Parse {
                     path: path.to_owned(),
-                    source,
+                    reason,
                 })
             });
         match read {
@@ -276,7 +276,9 @@ fn list(directory: &Path) -> io::Result<BTreeSet<PathBuf>> {
         let is_manifest = path
             .extension()
             .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|e| extension == *e));
-        if is_manifest && !hidden {
+        // A name that leads nowhere is read, for the error to be told; a pipe would never be read to its end.
+        let is_file = fs::metadata(&path).map_or(true, |metadata| metadata.is_file());
+        if is_manifest && !hidden && is_file {
             names.insert(path);
         }
     }

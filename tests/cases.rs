@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ephemeral_testing::client::{Answer, request};
@@ -97,7 +97,10 @@ impl Case {
 
     async fn send(&self, input: &str, query: &str) -> Answer {
         let body = fs::read(self.folder.join(input)).expect("an input");
-        let media = if input.ends_with(".yaml") {
+        let media = if Path::new(input)
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+        {
             "application/yaml"
         } else {
             "application/json"
@@ -358,4 +361,133 @@ fn is_a_status(answer: &Answer, about: &str) {
         "{about}: {body}"
     );
     assert_eq!(body["code"], answer.status.as_u16(), "{about}: {body}");
+}
+
+/// Runs the answers of a case whose webhook answers from templates.
+async fn answers(folder: &str) {
+    let files = root().join("tests/cases").join(folder);
+    let case = Case::with_schema(folder, "schema.yaml", Reply::echo).await;
+    for expectation in case.expectations() {
+        let template = Arc::new(fs::read_to_string(files.join(&expectation.input)).expect("an answer"));
+        case.provider.webhook.set(move |recorded| filled(&template, recorded));
+        let answer = case.send("object.json", "").await;
+        let about = format!("{folder}/{}: {}", expectation.input, answer.text());
+        assert!(expectation.status.contains(&answer.status.as_u16()), "{about}");
+        if answer.status != 201 {
+            is_a_status(&answer, &about);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_review_is_refused() {
+    answers("wh-envelope").await;
+    answers("wh-uid-missing").await;
+    answers("wh-answer-metadata").await;
+}
+
+#[tokio::test]
+async fn a_denial_with_the_code_of_a_success_is_a_failure() {
+    let folder = root().join("tests/cases/wh-deny-code-200");
+    let template = fs::read_to_string(folder.join("answer.json")).expect("an answer");
+    let case = Case::with_schema("wh-deny-code-200", "schema.yaml", move |recorded| {
+        filled(&template, recorded)
+    })
+    .await;
+    let answer = case.send("object.json", "").await;
+    assert!(answer.status.is_client_error(), "{}", answer.text());
+    let body: Value = answer.json();
+    assert_eq!(
+        (&body["status"], &body["code"]),
+        (&json!("Failure"), &json!(answer.status.as_u16()))
+    );
+    assert!(
+        body["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("bucket is sealed")),
+        "{body}"
+    );
+}
+
+#[tokio::test]
+async fn the_status_of_a_webhook_is_not_passed_on() {
+    let folder = root().join("tests/cases/wh-http-vs-body");
+    let template = Arc::new(fs::read_to_string(folder.join("answer.json")).expect("an answer"));
+    let case = Case::new("wh-http-vs-body").await;
+    let codes = fs::read_to_string(folder.join("http-status.txt")).expect("codes");
+    for code in codes.lines() {
+        let code: StatusCode = code.parse().expect("a status code");
+        let template = Arc::clone(&template);
+        case.provider
+            .webhook
+            .set(move |_| Reply::body(code, (*template).clone()));
+        let answer = case.send("object.json", "").await;
+        assert_eq!(answer.status, 503, "{code}: {}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn extra_keys_are_decoded_once() {
+    let folder = root().join("tests/cases/id-extra-keys");
+    let provider = Provider::echoing().await;
+    provider.nominate(
+        "provider",
+        &Resource::sample(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})),
+    );
+    let manifests = provider.directory().to_str().expect("a path").to_owned();
+    let dev = Dev::start(&["--manifests", &manifests, "--no-sample-webhook"]).await;
+    let lines = fs::read_to_string(folder.join("headers.txt")).expect("headers");
+    let headers: Vec<_> = lines.lines().filter_map(|line| line.split_once(": ")).collect();
+    let object = json!({"apiVersion": "cases.example.org/v1", "kind": "Sample"});
+    let answer = dev
+        .client("shard")
+        .post(PATH, &headers, object.to_string())
+        .await
+        .expect("an answer");
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let expected: Value =
+        serde_json::from_slice(&fs::read(folder.join("userinfo.json")).expect("a file")).expect("JSON");
+    assert_eq!(provider.webhook.recorded()[0].json()["request"]["userInfo"], expected);
+}
+
+#[tokio::test]
+async fn a_ca_bundle_that_cannot_be_used_is_never_replaced_by_the_systems() {
+    let folder = root().join("tests/cases/tls-cabundle-unusable");
+    let provider = Provider::echoing().await;
+    let resource = |group: &str| {
+        let mut resource = Resource::sample(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}));
+        resource.group = group.to_owned();
+        resource
+    };
+    let bundles = ["double", "hollow", "space", "words", "wrongtype"];
+    for name in bundles {
+        let bundle = fs::read_to_string(folder.join(format!("cabundle-{name}.txt"))).expect("a bundle");
+        provider.nominate_with(
+            "provider",
+            &resource(&format!("{name}.example.org")),
+            &json!({"caBundle": bundle}),
+        );
+    }
+    provider.nominate("provider", &resource("good.example.org"));
+    let manifests = provider.directory().to_str().expect("a path").to_owned();
+    let dev = Dev::start(&["--manifests", &manifests, "--no-sample-webhook"]).await;
+    for (name, code) in bundles.map(|name| (name, 503)).into_iter().chain([("good", 201)]) {
+        let group = format!("{name}.example.org");
+        let object = json!({"apiVersion": format!("{group}/v1"), "kind": "Sample"});
+        let path = PATH.replace("cases.example.org", &group);
+        let answer = dev
+            .client("user")
+            .post_json(&path, object.to_string())
+            .await
+            .expect("an answer");
+        assert_eq!(answer.status, code, "{name}: {}", answer.text());
+    }
+    assert_eq!(provider.webhook.recorded().len(), 1, "nobody else is asked");
+    let readyz = dev.anonymous().get("/readyz?verbose").await.expect("an answer").text();
+    assert!(
+        bundles
+            .iter()
+            .all(|name| readyz.contains(&format!("samples.{name}.example.org"))),
+        "{readyz}"
+    );
 }

@@ -36,8 +36,8 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     entries
         .map(|path| {
             (
-                path.file_name().unwrap().to_string_lossy().into_owned(),
-                fs::read(path).unwrap(),
+                path.file_name().expect("a name").to_string_lossy().into_owned(),
+                fs::read(path).expect("a file"),
             )
         })
         .collect()
@@ -154,6 +154,34 @@ async fn changed_manifests_are_served_and_broken_ones_keep_the_last_good_nominat
     until("the mended file is served", async || ask().await == json!({"old": "x"})).await;
     let (_, log) = dev.end("-TERM").await;
     assert!(log.contains(file.file_name().unwrap().to_str().unwrap()), "{log}");
+}
+
+#[tokio::test]
+async fn what_is_no_file_does_not_hold_up_the_manifests() {
+    let provider = Provider::echoing().await;
+    let pipe = provider.directory().join("pipe.yaml");
+    let made = tokio::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .await
+        .expect("mkfifo runs");
+    assert!(made.success());
+    let manifests = provider.directory().to_str().unwrap().to_owned();
+    let dev = Dev::start(&["--manifests", &manifests, "--no-sample-webhook"]).await;
+    provider.nominate("provider", &Resource::sample(json!({"type": "object"})));
+    let object = json!({"apiVersion": "cases.example.org/v1", "kind": "Sample"}).to_string();
+    let path = "/clusters/any/apis/cases.example.org/v1/namespaces/demo/samples";
+    until("the new file is served", async || {
+        dev.client("user")
+            .post_json(path, object.clone())
+            .await
+            .expect("an answer")
+            .status
+            == 201
+    })
+    .await;
+    let (code, log) = dev.end("-TERM").await;
+    assert_eq!(code, Some(0), "{log}");
 }
 
 /// Waits for something that must come true soon.

@@ -117,7 +117,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     tasks.spawn(nominations.follow(index, changes, None, stop.clone()));
     port.serve(&tasks, &stop);
     tasks.close();
-    announce(&format!("https://{address}"), &dir);
+    announce(&format!("https://{address}"), &dir, webhook.is_some());
 
     shutdown.await;
     stop.cancel();
@@ -130,12 +130,14 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
 
 /// Says that everything listens, and what to try.
 #[expect(clippy::print_stdout, reason = "this is the answer of the command")]
-fn announce(server: &str, dir: &Path) {
+fn announce(server: &str, dir: &Path, has_sample: bool) {
+    let try_this = if has_sample {
+        "create -f examples/bucketinfo.yaml -o yaml"
+    } else {
+        "api-resources"
+    };
     println!("ready: serving {server} for the workspace {}", kubeconfig::CONSUMER);
-    println!(
-        "try:   kubectl --kubeconfig {}/kubeconfig create -f examples/bucketinfo.yaml -o yaml",
-        dir.display()
-    );
+    println!("try:   kubectl --kubeconfig {}/kubeconfig {try_this}", dir.display());
 }
 
 /// As on kcp's test installation, shards and users share a CA: names that are listed are shards, all others users.

@@ -1,6 +1,6 @@
 //! `dev` as a child process, and what tests ask it with.
 
-#![allow(dead_code, unreachable_pub)] // Each test file uses its own part.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 pub mod installation;
 pub mod resources;
@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// How long anything that must happen may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The binary under test.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_kcp-ephemeral");
@@ -147,6 +147,12 @@ pub fn command() -> Command {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     command
+}
+
+/// Says, where nobody can overlook it, what was not tested.
+#[allow(clippy::print_stderr, reason = "a skip must be seen")]
+pub fn skipped(what: &str) {
+    eprintln!("SKIPPED: {what}");
 }
 
 /// The root of the repository.

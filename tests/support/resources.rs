@@ -18,7 +18,7 @@ pub struct Provider {
     directory: TempDir,
 }
 
-/// One version of a resource, as a CustomResourceDefinition would have it.
+/// One version of a resource, as a `CustomResourceDefinition` would have it.
 #[derive(Clone, Debug)]
 pub struct Resource {
     /// API group.

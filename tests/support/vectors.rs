@@ -20,7 +20,7 @@ pub struct Category {
     pub cases: Vec<Case>,
 }
 
-/// One version of a CustomResourceDefinition.
+/// One version of a `CustomResourceDefinition`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Schema {
@@ -29,7 +29,7 @@ pub struct Schema {
     scope: String,
     names: Value,
     #[serde(rename = "openAPIV3Schema")]
-    schema: Value,
+    document: Value,
     #[serde(default)]
     subresources: Value,
     #[serde(default)]
@@ -137,7 +137,7 @@ impl Schema {
             version: self.version.clone(),
             scope: self.scope.clone(),
             names: self.names.clone(),
-            schema: self.schema.clone(),
+            schema: self.document.clone(),
             subresources: self.subresources.clone(),
             printer_columns: self.additional_printer_columns.clone(),
         }

@@ -1,5 +1,7 @@
 //! Durations as Go writes and reads them (`time.ParseDuration`), for the `timeout` that clients of Kubernetes send.
 
+use std::fmt::Write as _;
+
 /// Why a text is no duration; reads like Go's error.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum Error {
@@ -139,7 +141,7 @@ fn quote(text: &str) -> String {
             _ => {
                 let mut bytes = [0; 4];
                 for byte in character.encode_utf8(&mut bytes).bytes() {
-                    quoted.push_str(&format!("\\x{byte:02x}"));
+                    _ = write!(quoted, "\\x{byte:02x}");
                 }
             }
         }

@@ -4,11 +4,15 @@ use std::borrow::Cow;
 
 use structural_schema::field;
 use structural_schema::json::quote;
+use tracing::{debug, warn};
 
 use crate::status::{Cause, Details, Status};
 
 /// Largest body of a request and of an answer, bytes; the limit of kube-apiserver (`MaxRequestBodyBytes`).
 pub const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
+
+/// Most field errors of one answer that are logged.
+const MAX_LOGGED: usize = 10;
 
 /// A failure by whose fault it is; that decides status, log level and metric.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +110,8 @@ pub enum ProviderFault {
     BadAnswer {
         /// `<plural>.<group>`.
         resource: String,
+        /// For the log: in which way it is none.
+        why: &'static str,
     },
     /// A well-formed answer that breaks the contract.
     #[error("the answer of the webhook of {resource} breaks its contract: {what}")]
@@ -217,6 +223,27 @@ pub(crate) fn qualified(name: &str, group: &str) -> String {
 }
 
 impl Fault {
+    /// Tells the operator, at the level that is due to whose fault it is. Of an object that breaks its schema only the
+    /// paths are told: its content is nobody's but the consumer's and the provider's.
+    pub fn log(&self) {
+        match self {
+            Self::Client(fault) => debug!(%fault, "refused a request"),
+            Self::Provider(ProviderFault::BadAnswer { resource, why }) => {
+                warn!(resource, why, "a webhook did not answer with a valid EphemeralReview");
+            }
+            Self::Provider(ProviderFault::BrokenContract { resource, what, errors }) => {
+                let fields: Vec<_> = errors
+                    .iter()
+                    .take(MAX_LOGGED)
+                    .map(|error| (&*error.field, error.kind))
+                    .collect();
+                warn!(resource, what, ?fields, "an answer breaks its contract");
+            }
+            Self::Provider(fault) => debug!(%fault, "could not answer a request"),
+            Self::Platform(fault) => warn!(%fault, "could not answer a request"),
+        }
+    }
+
     /// The table: what a client is answered for each fault.
     pub fn status(&self) -> Status {
         let message = self.to_string();
@@ -319,7 +346,11 @@ mod tests {
     fn a_503_never_tells_client_go_to_repeat_the_call() {
         let faults: [Fault; 4] = [
             ProviderFault::Unreachable { resource: "r".into() }.into(),
-            ProviderFault::BadAnswer { resource: "r".into() }.into(),
+            ProviderFault::BadAnswer {
+                resource: "r".into(),
+                why: "w",
+            }
+            .into(),
             PlatformFault::Starting.into(),
             PlatformFault::AuthorizationUnavailable.into(),
         ];

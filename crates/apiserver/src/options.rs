@@ -204,7 +204,7 @@ mod tests {
             ("timeout=", None),
             ("timeout=0s", None),
             ("timeout=-5s", None),
-            ("timeout=1m", Some(Duration::from_secs(60))),
+            ("timeout=1m", Some(Duration::from_mins(1))),
             ("timeout=1.5s&timeout=9s", Some(Duration::from_millis(1500))),
         ] {
             assert_eq!(timeout(query).unwrap(), expected, "{query}");

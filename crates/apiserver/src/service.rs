@@ -1,13 +1,14 @@
 //! Every request, from its path to its answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use ephemeral_index::{Export, Nomination, ResourceSchema, Scope, Version};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http::{HeaderName, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use rustls_pki_types::UnixTime;
 use tokio::sync::Semaphore;
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use crate::authorize::{Attributes, Authorizer, Decision};
 use crate::create::{Answered, Create, Means};
 use crate::discovery::Documents;
-use crate::fault::{ClientFault, Fault, NotAllowed, PlatformFault};
+use crate::fault::{ClientFault, Fault, MAX_BODY_BYTES, NotAllowed, PlatformFault};
 use crate::flow::{Flow, FlowConfig};
 use crate::health::{self, Health};
 use crate::identity::{self, Caller, Identity, Trust};
@@ -27,6 +28,9 @@ use crate::respond::{self, Responder};
 use crate::transform;
 use crate::warning::Warnings;
 use crate::webhook::{Handle, Snapshot};
+
+/// The header of the W3C trace context.
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What a server is made of.
 pub struct ServerConfig {
@@ -86,20 +90,50 @@ impl Server {
 impl Service for Server {
     async fn call(&self, request: Request<Incoming>, connection: Arc<Connection>) -> Response<Full<Bytes>> {
         let received = Instant::now();
-        let (parts, body) = request.into_parts();
+        let (parts, mut body) = request.into_parts();
         let mut warnings = Warnings::new();
-        let answered = self.answer(&parts, body, &connection, received, &mut warnings).await;
-        let mut response = answered.unwrap_or_else(|fault| respond::fault(&fault, &parts));
+        let answered = self
+            .answer(&parts, &mut body, &connection, received, &mut warnings)
+            .await;
+        let mut response = match answered {
+            Ok(response) => response,
+            Err(fault) => {
+                fault.log();
+                drain(body, &fault).await;
+                respond::fault(&fault, &parts)
+            }
+        };
         warnings.write(response.headers_mut());
         response
     }
+}
+
+/// Reads on, for a while, what a refused request still sends, and forgets it.
+///
+/// An answer that ends an HTTP/2 stream before its request has ended is followed by a reset, over which some clients,
+/// curl 7 among them, lose the answer.
+async fn drain(mut body: Incoming, fault: &Fault) {
+    const TIME: Duration = Duration::from_secs(2);
+    const OF_AN_OVERLOAD: usize = 64 * 1024;
+    let mut left = match fault {
+        Fault::Platform(_) => OF_AN_OVERLOAD,
+        Fault::Client(_) | Fault::Provider(_) => 2 * MAX_BODY_BYTES,
+    };
+    let reading = async {
+        while left > 0 {
+            let Some(Ok(frame)) = body.frame().await else { break };
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+        }
+    };
+    // Whoever takes longer has had the time to read the answer.
+    let _ = tokio::time::timeout(TIME, reading).await;
 }
 
 impl Server {
     async fn answer(
         &self,
         parts: &Parts,
-        body: Incoming,
+        body: &mut Incoming,
         connection: &Connection,
         received: Instant,
         warnings: &mut Warnings,
@@ -186,7 +220,7 @@ impl ResourceRequest<'_> {
     async fn answer(
         &self,
         identity: &Identity,
-        body: Incoming,
+        body: &mut Incoming,
         warnings: &mut Warnings,
     ) -> Result<Response<Full<Bytes>>, Fault> {
         let consumer = match &self.info.consumer {
@@ -212,6 +246,7 @@ impl ResourceRequest<'_> {
                     version: &self.resource.version,
                     namespace: self.resource.namespace.as_deref(),
                     received: self.received,
+                    trace_parent: self.parts.headers.get(TRACE_PARENT).cloned(),
                 };
                 let version = self.version(&resource)?;
                 let Answered {

@@ -90,6 +90,7 @@ impl Compiler {
             document: version.document.clone(),
             printer_columns: version.printer_columns.iter().cloned().collect(),
             has_status: version.has_status,
+            scale: version.scale.clone(),
         }
     }
 

@@ -75,6 +75,7 @@ mod tests {
             deprecation_warning: None,
             document: Arc::new(Value::Null),
             has_status: false,
+            scale: None,
             printer_columns: Vec::new(),
         }
     }

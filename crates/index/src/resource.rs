@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use structural_schema::{Schema, Value};
+use structural_schema::{Scale, Schema, Value};
 
 use crate::problem::SchemaProblem;
 
@@ -92,6 +92,8 @@ pub struct Version {
     pub printer_columns: Box<[PrinterColumn]>,
     /// Whether the version has a status subresource.
     pub has_status: bool,
+    /// The scale subresource, if there is one.
+    pub scale: Option<Scale>,
 }
 
 /// One of `additionalPrinterColumns`.

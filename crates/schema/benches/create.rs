@@ -1,5 +1,6 @@
 //! What a create costs, for a resource of 200 fields.
 
+use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use structural_schema::{Map, Schema, ValidateOptions, Value, json};
 
@@ -82,4 +83,30 @@ fn validate(bencher: Bencher<'_, '_>) {
     let schema = Schema::compile(&document()).expect("the schema is structural");
     let object = object();
     bencher.bench(|| schema.validate(black_box(&object), ValidateOptions::default()));
+}
+
+#[divan::bench]
+fn decode(bencher: Bencher<'_, '_>) {
+    let text = encoded();
+    let counter = BytesCount::of_slice(&text);
+    bencher
+        .counter(counter)
+        .bench(|| json::decode(black_box(&text)).expect("JSON"));
+}
+
+#[divan::bench]
+fn encode(bencher: Bencher<'_, '_>) {
+    let object = object();
+    let counter = BytesCount::of_slice(&encoded());
+    bencher.counter(counter).bench(|| {
+        let mut text = Vec::new();
+        json::encode_object(black_box(&object), &mut text);
+        text
+    });
+}
+
+fn encoded() -> Vec<u8> {
+    let mut text = Vec::new();
+    json::encode_object(&object(), &mut text);
+    text
 }

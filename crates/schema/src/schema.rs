@@ -10,6 +10,7 @@ use crate::meta::{self, TypeError};
 use crate::node::{self, Additional, Node};
 use crate::problem::{Problem, Reason};
 use crate::prune;
+use crate::scale;
 use crate::validate::{self, ValidateOptions};
 use crate::value::{Map, Value, deeper};
 
@@ -106,7 +107,7 @@ impl Schema {
 
     /// Validates an object that was pruned and defaulted. The errors are in the order in which Kubernetes tells them;
     /// where Go takes fields in any order, here they are sorted.
-    pub fn validate(&self, object: &Map, options: ValidateOptions) -> Vec<field::Error> {
+    pub fn validate(&self, object: &Map, options: ValidateOptions<'_>) -> Vec<field::Error> {
         let mut errors = Vec::new();
         self.validate_after(object, options, &mut errors);
         errors
@@ -114,10 +115,13 @@ impl Schema {
 
     /// Validates an object of which `errors` tells what is wrong with its metadata: like other errors these keep rules
     /// from being evaluated.
-    pub fn validate_after(&self, object: &Map, options: ValidateOptions, errors: &mut Vec<field::Error>) {
+    pub fn validate_after(&self, object: &Map, options: ValidateOptions<'_>, errors: &mut Vec<field::Error>) {
         let root = &self.compiled.root;
         let path = Path::root();
         validate::validate_object(root, object, options, errors);
+        if let Some(scale) = options.scale {
+            scale::validate_scale(scale, object, errors);
+        }
         validate::validate_embedded(root, object, &path, errors);
         validate::validate_keyed_lists(root, object, &path, errors);
         if let Some(rules) = &self.compiled.rules {

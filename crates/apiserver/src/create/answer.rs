@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ephemeral_index::SpecOwnership;
 use ephemeral_review::{self as wire, ReviewResponse, Verdict};
 use serde_json::value::RawValue;
-use structural_schema::{Map, ValidateOptions, Value, field, json, meta};
+use structural_schema::{Map, Value, field, json, meta};
 
 use super::question::{Asked, Question};
 use super::review::Sent;
@@ -31,9 +31,13 @@ pub(crate) fn read(
     let faults = Faults {
         resource: qualified(&asked.resource.names.plural, &asked.resource.group),
     };
-    let review: ReviewResponse<&RawValue> = serde_json::from_slice(body).map_err(|_| faults.bad_answer())?;
-    if review.api_version != sent.version || review.response.uid != sent.uid {
-        return Err(faults.bad_answer());
+    let review: ReviewResponse<&RawValue> =
+        serde_json::from_slice(body).map_err(|_| faults.bad_answer("it is no EphemeralReview with a verdict"))?;
+    if review.api_version != sent.version {
+        return Err(faults.bad_answer("it is of another version than the review"));
+    }
+    if review.response.uid != sent.uid {
+        return Err(faults.bad_answer("it has another uid than the review"));
     }
     warnings.extend(review.response.warnings.into_iter().take(MAX_WARNINGS));
     let object = match review.response.verdict {
@@ -44,7 +48,7 @@ pub(crate) fn read(
         Verdict::Allowed { object: Some(object) } => object,
     };
     let Value::Object(answer) = json::decode(object.get().as_bytes())
-        .map_err(|_| faults.bad_answer())?
+        .map_err(|_| faults.bad_answer("its object is no JSON that Kubernetes reads"))?
         .value
     else {
         return Err(faults.broken("its object is not an object"));
@@ -64,7 +68,7 @@ pub(crate) fn read(
     };
     asked
         .schema
-        .validate_after(&object, ValidateOptions::default(), &mut errors);
+        .validate_after(&object, asked.validate_options(), &mut errors);
     if errors.is_empty() {
         Ok(object)
     } else {
@@ -122,11 +126,8 @@ fn denial(status: wire::Status, asked: &Asked, question: &Question) -> Status {
         reason_of(code).into()
     };
     let message = if status.message.is_empty() {
-        format!(
-            "{} {:?} is forbidden: denied by its webhook",
-            qualified(&asked.resource.names.plural, &asked.resource.group),
-            question.name
-        )
+        let resource = qualified(&asked.resource.names.plural, &asked.resource.group);
+        format!("{resource} {} was denied by its webhook", json::quote(&question.name))
     } else {
         truncated(status.message, MAX_MESSAGE)
     };
@@ -139,6 +140,7 @@ fn denial(status: wire::Status, asked: &Asked, question: &Question) -> Status {
         // `Retry-After` makes clients ask again by themselves; that is not for a webhook to order.
         retry_after_seconds: None,
     });
+    let details = details.filter(|details| *details != Details::default());
     Status {
         details,
         ..Status::new(code, reason, message)
@@ -186,9 +188,10 @@ struct Faults {
 }
 
 impl Faults {
-    fn bad_answer(&self) -> Fault {
+    fn bad_answer(&self, why: &'static str) -> Fault {
         ProviderFault::BadAnswer {
             resource: self.resource.clone(),
+            why,
         }
         .into()
     }

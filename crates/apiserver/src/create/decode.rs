@@ -149,7 +149,7 @@ pub(crate) fn decode(media: Media, body: &[u8], expected: &Expected<'_>) -> Resu
     Ok(DecodedObject {
         object,
         // As `ParseGroupVersion` and back.
-        api_version: if api_version == "/" { String::new() } else { api_version },
+        api_version: api_version.strip_prefix('/').unwrap_or(&api_version).to_owned(),
         kind,
         strict,
     })
@@ -160,10 +160,10 @@ fn is_group_version(text: &str) -> bool {
     text.matches('/').count() <= 1
 }
 
-/// The JSON that was read, which for YAML is what that was converted to.
+/// The JSON that was read, without the space around it, which for YAML is what that was converted to.
 fn read_text(media: Media, body: &[u8], value: &Value) -> String {
     match media {
-        Media::Json => lossy(body),
+        Media::Json => lossy(body.trim_ascii()),
         Media::Yaml => {
             let mut converted = Vec::new();
             json::encode(value, &mut converted);
@@ -471,6 +471,8 @@ mod tests {
         );
         let error = refused("{\"\u{212a}ind\":\"Tm\"}".as_bytes());
         assert!(error.contains("Object 'Kind' is missing in"), "{error}");
+        let object = decode_tm(Media::Json, br#"{"kind":"Tm","apiVersion":"/v1"}"#, true).unwrap();
+        assert_eq!(object.api_version, "v1");
         let object = decode_tm(Media::Json, br#"{"kind":"Tm","apiVersion":"/","Kind":"Other"}"#, true).unwrap();
         assert_eq!((&*object.kind, &*object.api_version), ("Tm", ""));
     }

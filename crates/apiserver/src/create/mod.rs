@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ephemeral_index::{FailurePolicy, Nomination, Problem, ResourceSchema, Usable};
+use http::HeaderValue;
 use http::request::Parts;
 use http_body::Body;
 use structural_schema::Map;
@@ -50,6 +51,8 @@ pub(crate) struct Create<'a> {
     pub(crate) namespace: Option<&'a str>,
     /// When the request arrived.
     pub(crate) received: Instant,
+    /// W3C trace context, passed on to the webhook as it came.
+    pub(crate) trace_parent: Option<HeaderValue>,
 }
 
 /// The object that the consumer gets, and in which form.
@@ -156,11 +159,15 @@ impl Create<'_> {
         let body = sent
             .encode(&asked, &question, self.nomination, self.consumer, &self.caller.user)
             .map_err(|_| PlatformFault::Internal("the review could not be encoded".into()))?;
+        // Defaults can make much of a small body.
+        if body.len() > ephemeral_review::MAX_REQUEST_BYTES {
+            return Err(ClientFault::BodyTooLarge.into());
+        }
         let call = Call {
             body,
             consumer: self.consumer.into(),
             deadline,
-            trace_parent: None,
+            trace_parent: self.trace_parent.clone(),
         };
         match usable.handle.call(call).await {
             Ok(answer) => means.check(asked, question, sent, answer, warnings).await,
@@ -177,6 +184,7 @@ impl Create<'_> {
             Err(CallError::NotMade) => Err(PlatformFault::Overloaded.into()),
             Err(CallError::BadAnswer) => Err(ProviderFault::BadAnswer {
                 resource: self.resource_name(),
+                why: "it is not HTTP 200, or too large",
             }
             .into()),
         }

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use ephemeral_index::{ResourceSchema, Scope, Version};
+use ephemeral_index::{NameValidation, ResourceSchema, Scope, Version};
 use rand::Rng as _;
 use structural_schema::field::{self, Path};
-use structural_schema::json::quote;
-use structural_schema::meta::{self, MetaOptions};
+use structural_schema::json::{quote, settle_numbers};
+use structural_schema::meta::{self, MetaOptions, NameRule};
 use structural_schema::{Map, Schema, ValidateOptions, Value};
 
 use super::decode::{self, DecodedObject};
@@ -86,7 +86,7 @@ impl Asked {
         let errors = if is_ours {
             let mut errors = meta::validate(&metadata, self.meta_options());
             object.insert("metadata", metadata);
-            let options = ValidateOptions::default().ignoring_required_status();
+            let options = self.validate_options().ignoring_required_status();
             self.schema.validate_after(&object, options, &mut errors);
             errors
         } else {
@@ -107,6 +107,7 @@ impl Asked {
         if let Some(Value::Object(metadata)) = object.get("metadata") {
             warnings.extend(meta::finalizer_warnings(metadata));
         }
+        settle_numbers(&mut object);
         Ok(Question { object, name })
     }
 
@@ -146,8 +147,13 @@ impl Asked {
     fn report_strict_errors(&self, decoded: &DecodedObject, warnings: &mut Vec<String>) -> Result<(), Fault> {
         match self.options.field_validation {
             FieldValidation::Strict if !decoded.strict.is_empty() => {
+                // By now the object has been converted, so that it is taken for what is expected.
+                if version_of(decoded).is_empty() {
+                    let missing = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+                    return Err(bad_request(missing.to_owned()));
+                }
                 let errors = format!("strict decoding error: {}", decoded.strict.join(", "));
-                Err(cannot_be_handled(decoded, self.kind(), &errors))
+                Err(cannot_be_handled(decoded, &decoded.kind, &errors))
             }
             FieldValidation::Warn => {
                 warnings.extend(decoded.strict.iter().flat_map(|error| decode::warnings(error)));
@@ -176,10 +182,19 @@ impl Asked {
 
     /// How metadata of this resource is validated. A question needs no name.
     pub(crate) fn meta_options(&self) -> MetaOptions {
-        MetaOptions::unnamed(match self.resource.scope {
+        let scope = match self.resource.scope {
             Scope::Namespaced => meta::Scope::Namespaced,
             Scope::Cluster => meta::Scope::Cluster,
+        };
+        MetaOptions::unnamed(scope).with_names(match self.resource.name_validation {
+            NameValidation::Dns1123Subdomain => NameRule::DnsSubdomain,
+            NameValidation::PathSegmentName => NameRule::PathSegment,
         })
+    }
+
+    /// How objects of this version are validated.
+    pub(crate) fn validate_options(&self) -> ValidateOptions<'_> {
+        ValidateOptions::default().with_scale(self.version.scale.as_ref())
     }
 }
 
@@ -189,11 +204,14 @@ fn bad_request(message: String) -> Fault {
 
 /// As `transformDecodeError` words an error that came after the kind was known.
 fn cannot_be_handled(decoded: &DecodedObject, kind: &str, error: &impl std::fmt::Display) -> Fault {
-    let version = decoded.api_version.rsplit('/').next().unwrap_or_default();
-    let (version, found) = (quote(version), &decoded.kind);
+    let (version, found) = (quote(version_of(decoded)), &decoded.kind);
     bad_request(format!(
         "{found} in version {version} cannot be handled as a {kind}: {error}"
     ))
+}
+
+fn version_of(decoded: &DecodedObject) -> &str {
+    decoded.api_version.rsplit('/').next().unwrap_or_default()
 }
 
 /// What pruning by no schema leaves: the fields that every object has.

@@ -84,7 +84,7 @@ fn options(asked: &Asked) -> CreateOptions {
     }
     options.field_manager.clone_from(&asked.options.field_manager);
     if asked.options.field_validation != FieldValidation::default() {
-        options.field_validation = asked.options.field_validation.as_str().to_owned();
+        options.field_validation = asked.options.field_validation.as_str().into();
     }
     options
 }

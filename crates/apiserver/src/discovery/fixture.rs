@@ -33,6 +33,7 @@ pub(crate) fn version(name: &str, document: &str) -> Version {
         document: Arc::new(value(document)),
         printer_columns: Box::default(),
         has_status: true,
+        scale: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use structural_schema::{Map, Value};
+use structural_schema::{Map, Scale, Value};
 
 use super::export::GroupResource;
 use super::fields::Fields;
@@ -53,6 +53,8 @@ pub struct SchemaVersion {
     pub document: Arc<Value>,
     /// Whether it has a status subresource.
     pub has_status: bool,
+    /// The scale subresource, if there is one.
+    pub scale: Option<Scale>,
     /// `additionalPrinterColumns`, those that have name, type and path.
     pub printer_columns: Vec<PrinterColumn>,
 }
@@ -125,12 +127,22 @@ impl SchemaVersion {
             deprecation_warning: version.str("deprecationWarning").map(Arc::from),
             document,
             has_status: version.at("subresources").has("status"),
+            scale: decode_scale(version.at("subresources").at("scale")),
             printer_columns: version
                 .items("additionalPrinterColumns")
                 .filter_map(PrinterColumn::decode)
                 .collect(),
         })
     }
+}
+
+/// Both paths to replicas are required by the kind.
+fn decode_scale(scale: Fields<'_>) -> Option<Scale> {
+    Some(Scale {
+        spec_replicas_path: scale.str("specReplicasPath")?.into(),
+        status_replicas_path: scale.str("statusReplicasPath")?.into(),
+        label_selector_path: scale.str("labelSelectorPath").map(Into::into),
+    })
 }
 
 impl ResourceNames {

@@ -86,11 +86,6 @@ impl Ast {
         self.nodes.len()
     }
 
-    /// All nodes with their indices; operands come before what they are operands of.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (NodeId, &Node)> {
-        (0..).map(NodeId).zip(&self.nodes)
-    }
-
     /// The whole expression.
     pub(crate) fn root(&self) -> NodeId {
         self.root

@@ -31,7 +31,7 @@ pub(crate) const REGEX_LENGTH: f64 = 0.25;
 
 /// Counts what one evaluation costs.
 #[derive(Debug)]
-pub struct Meter {
+pub(crate) struct Meter {
     cost: u64,
     limit: u64,
     work: u64,
@@ -39,17 +39,17 @@ pub struct Meter {
 
 impl Meter {
     /// A meter for one evaluation that may cost `limit` and take `work` uncharged steps.
-    pub fn new(limit: u64, work: u64) -> Self {
+    pub(crate) fn new(limit: u64, work: u64) -> Self {
         Self { cost: 0, limit, work }
     }
 
     /// What was charged so far.
-    pub fn cost(&self) -> u64 {
+    pub(crate) fn cost(&self) -> u64 {
         self.cost
     }
 
     /// Steps that are left.
-    pub fn remaining_work(&self) -> u64 {
+    pub(crate) fn remaining_work(&self) -> u64 {
         self.work
     }
 

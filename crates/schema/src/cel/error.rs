@@ -11,7 +11,8 @@ pub enum EvalError {
     /// The expression cost more than its limit allows. Nothing absorbs it.
     #[error("operation cancelled: actual cost limit exceeded")]
     CostLimit,
-    /// The steps that Kubernetes does not charge for ([`Meter::work`](super::cost::Meter::work)) are used up. Nothing absorbs it.
+    /// The steps that Kubernetes does not charge for ([`OBJECT_WORK`](super::OBJECT_WORK)) are used up. Nothing absorbs
+    /// it.
     #[error("operation cancelled: too many steps")]
     WorkLimit,
 }

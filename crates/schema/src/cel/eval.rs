@@ -207,7 +207,7 @@ impl<'a> Evaluation<'_, 'a> {
         }
         let result = match failure {
             Some(error) => Err(error),
-            None => nonfinal(run(call, args, self.meter))?,
+            None => nonfinal(run(call, &args, self.meter))?,
         };
         if let Price::Result(price) = call.price {
             self.meter.charge(price(result.as_ref().map_or(1, Value::plain_size)))?;
@@ -361,9 +361,8 @@ impl<'a> Evaluation<'_, 'a> {
             let _ = nonfinal(self.step(*other))?;
             self.meter.charge(1)?;
         }
-        let mut map = match map? {
-            Value::Map(map) => map,
-            _ => return Err(EvalError::no_such_overload()),
+        let Value::Map(mut map) = map? else {
+            return Err(EvalError::no_such_overload());
         };
         let mut values = Vec::with_capacity(args.len());
         for (place, arg) in args.iter().enumerate() {
@@ -454,7 +453,7 @@ fn index_of(key: &Value<'_>) -> Outcome<i64> {
 }
 
 /// Computes a call whose arguments are all values.
-pub(crate) fn run<'a>(call: &Call, args: Vec<Value<'a>>, meter: &mut Meter) -> Outcome<Value<'a>> {
+pub(crate) fn run<'a>(call: &Call, args: &[Value<'a>], meter: &mut Meter) -> Outcome<Value<'a>> {
     match &call.run {
         Run::Equal => equal(&args[0], &args[1], meter).map(Value::Bool),
         Run::NotEqual => match equal(&args[0], &args[1], meter) {
@@ -464,10 +463,10 @@ pub(crate) fn run<'a>(call: &Call, args: Vec<Value<'a>>, meter: &mut Meter) -> O
         },
         Run::Singleton(implementation, operand) => {
             if operand(&args[0]) {
-                return implementation(meter, &args);
+                return implementation(meter, args);
             }
             // Strings, durations and timestamps are asked whether they have a method of that name.
-            if matches!(args[0], Value::String(_) | Value::Duration(_) | Value::Timestamp(_)) {
+            if matches!(&args[0], Value::String(_) | Value::Duration(_) | Value::Timestamp(_)) {
                 return Err(EvalError::no_such_overload());
             }
             Err(EvalError::failed(match args.len() {
@@ -476,18 +475,18 @@ pub(crate) fn run<'a>(call: &Call, args: Vec<Value<'a>>, meter: &mut Meter) -> O
             }))
         }
         Run::Overload(overload, guarded) => {
-            if *guarded && !overload.takes(&args) {
-                return Err(no_overload(call.function, &args));
+            if *guarded && !overload.takes(args) {
+                return Err(no_overload(call.function, args));
             }
-            (overload.call)(meter, &args)
+            (overload.call)(meter, args)
         }
-        Run::Dispatch(overloads, guarded) => match choose(overloads, &args, *guarded) {
-            Some(overload) => (overload.call)(meter, &args),
-            None => Err(no_overload(call.function, &args)),
+        Run::Dispatch(overloads, guarded) => match choose(overloads, args, *guarded) {
+            Some(overload) => (overload.call)(meter, args),
+            None => Err(no_overload(call.function, args)),
         },
-        Run::Matches(regexp) => regex::matches_constant(regexp, &args, meter),
-        Run::Find(regexp) => regex::find_constant(regexp, &args, meter),
-        Run::FindAll(regexp) => regex::find_all_constant(regexp, &args, meter),
+        Run::Matches(regexp) => regex::matches_constant(regexp, args, meter),
+        Run::Find(regexp) => regex::find_constant(regexp, args, meter),
+        Run::FindAll(regexp) => regex::find_all_constant(regexp, args, meter),
     }
 }
 

@@ -11,14 +11,7 @@ pub(crate) fn format_g(d: f64) -> String {
     if d.is_infinite() {
         return if d > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
-    let scientific = format!("{d:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if d != 0.0 && !(-4..6).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{digits}e{sign}{:02}", exponent.abs());
-    }
-    go::float_as_f(d)
+    go::float_as_v(d)
 }
 
 /// `strconv.ParseInt(text, 10, 64)`.

@@ -41,7 +41,7 @@ pub enum ParseError {
 /// Parses an expression and expands its macros.
 pub(crate) fn parse(source: &str) -> Result<Ast, ParseError> {
     measure(source)?;
-    let parsed = stacker::grow(STACK, || {
+    stacker::grow(STACK, || {
         let parser = PrattParser::new()
             .max_recursion_depth(MAX_BRACKETS)
             .enable_optional_syntax(true)
@@ -54,8 +54,7 @@ pub(crate) fn parse(source: &str) -> Result<Ast, ParseError> {
         let root = lower(&mut ast, parsed)?;
         ast.set_root(root);
         Ok(ast)
-    });
-    parsed
+    })
 }
 
 /// What was read of the innermost open bracket.
@@ -114,16 +113,12 @@ fn measure(source: &str) -> Result<(), ParseError> {
             }
             TokenKind::TokDot => level.chain += 1,
             TokenKind::TokComma => level = Level::default(),
-            TokenKind::TokLogicalAnd | TokenKind::TokLogicalOr => {
+            TokenKind::TokLogicalAnd | TokenKind::TokLogicalOr | TokenKind::TokColon => {
                 level.operators = 0;
                 level.chain = 0;
             }
             TokenKind::TokQuestion => {
                 level.conditionals += 1;
-                level.operators = 0;
-                level.chain = 0;
-            }
-            TokenKind::TokColon => {
                 level.operators = 0;
                 level.chain = 0;
             }

@@ -218,9 +218,8 @@ impl Planner<'_, '_> {
         let ast = self.ast;
         match ast.node(id) {
             Node::Literal(value) => Ok(Step::Const(value.clone())),
-            Node::Ident(_) => Ok(Step::Attribute(self.attribute(id)?)),
             Node::Select { test_only: true, .. } => Ok(Step::Present(self.attribute(id)?)),
-            Node::Select { .. } => Ok(Step::Attribute(self.attribute(id)?)),
+            Node::Ident(_) | Node::Select { .. } => Ok(Step::Attribute(self.attribute(id)?)),
             Node::Call { function, target, args } => self.call(id, function, *target, args),
             Node::List { items } => self.list(items),
             Node::Map { entries } => {
@@ -465,7 +464,7 @@ impl Planner<'_, '_> {
             return Ok(Step::Call(Box::new(call)));
         };
         let mut meter = Meter::new(u64::MAX, u64::MAX);
-        super::eval::run(&call, vec![argument], &mut meter)
+        super::eval::run(&call, &[argument], &mut meter)
             .map(Step::Const)
             .map_err(|error| error.to_string())
     }

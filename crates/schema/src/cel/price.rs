@@ -208,7 +208,7 @@ fn walk(value: &Value<'_>, meter: &mut Meter) -> Outcome<u64> {
             Value::Bytes(bytes) => Ok(tenth(bytes.len())),
             Value::List(list) => {
                 let mut cost = 0u64;
-                for item in list.iter() {
+                for item in list {
                     cost = cost.saturating_add(item.map_or(Ok(1), |item| walk(&item, meter))?);
                 }
                 Ok(cost)

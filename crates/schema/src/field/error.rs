@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::Path;
 use crate::go;
+use crate::json;
 use crate::value::Value;
 
 /// Why a field is refused; `field.ErrorType`.
@@ -231,7 +232,7 @@ fn write_value(value: &Value, out: &mut String) {
     match value {
         Value::String(s) => out.push_str(&go::quote(s)),
         Value::Float(f) => out.push_str(&go::float_as_v(*f)),
-        other => go::write_json(other, out),
+        other => json::write_json(other, out),
     }
 }
 

@@ -85,7 +85,7 @@ impl<'a> Path<'a> {
                 Element::Name(name) | Element::Key(name) => {
                     joined.extend([if i == 0 { "" } else { "." }, name]);
                 }
-                Element::Index(index) => joined.push_str(&format!("[{index}]")),
+                Element::Index(index) => joined.extend(["[", &index.to_string(), "]"]),
             }
         }
         joined

@@ -1,54 +1,25 @@
 //! Numbers as `strconv` and `fmt` write them.
 
-use std::fmt::Write;
+/// `%v` of a finite `float64`: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e6.
+pub(crate) fn float_as_v(float: f64) -> String {
+    Shortest::of(float).general_form()
+}
 
-/// `%v` of a `float64`: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e6.
-pub(crate) fn float_as_v(f: f64) -> String {
-    let exponent = decimal_exponent(f);
-    if f != 0.0 && !(-4..6).contains(&exponent) {
-        with_exponent(f)
-    } else {
-        float_as_f(f)
+/// `strconv.FormatFloat(float, 'f', -1, 64)` of a finite float: the shortest digits, never an exponent.
+pub(crate) fn float_as_f(float: f64) -> String {
+    Shortest::of(float).decimal_form()
+}
+
+/// A float as Go's `encoding/json` writes it: in decimals from 1e-6 to below 1e21, else with an exponent, which has
+/// two digits or more only if it is positive.
+pub(crate) fn float_as_json(float: f64) -> String {
+    let magnitude = float.abs();
+    let shortest = Shortest::of(float);
+    if magnitude == 0.0 || (1e-6..1e21).contains(&magnitude) {
+        return shortest.decimal_form();
     }
-}
-
-/// `strconv.FormatFloat(f, 'f', -1, 64)`: the shortest digits, never an exponent.
-pub(crate) fn float_as_f(f: f64) -> String {
-    format!("{f}")
-}
-
-/// A `float64` as `encoding/json` writes it: an exponent below 1e-6 and from 1e21, without leading zeros.
-pub(super) fn write_json_float(f: f64, out: &mut String) {
-    let magnitude = f.abs();
-    if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
-        let text = format!("{f:e}");
-        match text.split_once('e') {
-            Some((digits, exponent)) if !exponent.starts_with('-') => {
-                let _ = write!(out, "{digits}e+{exponent}");
-            }
-            _ => out.push_str(&text),
-        }
-    } else {
-        let _ = write!(out, "{f}");
-    }
-}
-
-/// `strconv`'s `'e'` form: a sign and at least two digits of exponent.
-fn with_exponent(f: f64) -> String {
-    let text = format!("{f:e}");
-    let (digits, exponent) = text.split_once('e').expect("the e form has an exponent");
-    let (sign, exponent) = match exponent.strip_prefix('-') {
-        Some(rest) => ('-', rest),
-        None => ('+', exponent),
-    };
-    format!("{digits}e{sign}{exponent:0>2}")
-}
-
-fn decimal_exponent(f: f64) -> i32 {
-    let text = format!("{f:e}");
-    text.split_once('e')
-        .and_then(|(_, exponent)| exponent.parse().ok())
-        .unwrap_or_default()
+    let min_exponent_digits = if shortest.exponent() < 0 { 1 } else { 2 };
+    shortest.exponent_form(min_exponent_digits)
 }
 
 /// `int64(f)` on amd64, where API servers run: truncation, and the smallest integer for whatever does not fit.
@@ -61,6 +32,99 @@ pub(crate) fn to_int64(f: f64) -> i64 {
     } else {
         i64::MIN
     }
+}
+
+/// The shortest decimal digits that read back as a float: Go and `zmij` choose the same, the even one of two that are
+/// equally near, where the standard library takes the upper one.
+pub(crate) struct Shortest {
+    negative: bool,
+    /// Significant digits, without leading or trailing zeros unless the number is zero.
+    digits: String,
+    /// The number is `0.digits` times ten to this.
+    point: i32,
+}
+
+impl Shortest {
+    /// The digits of a finite float.
+    pub(crate) fn of(float: f64) -> Self {
+        Self::parse(zmij::Buffer::new().format_finite(float))
+    }
+
+    /// The digits of a finite float of single precision.
+    pub(crate) fn of_single(float: f32) -> Self {
+        Self::parse(zmij::Buffer::new().format_finite(float))
+    }
+
+    fn parse(text: &str) -> Self {
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let exponent: i32 = exponent.parse().expect("an exponent is a small integer");
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let written = [whole, fraction].concat();
+        let significant = written.trim_start_matches('0');
+        let leading_zeros = written.len() - significant.len();
+        let digits = significant.trim_end_matches('0').to_owned();
+        if digits.is_empty() {
+            return Self {
+                negative,
+                digits: "0".to_owned(),
+                point: 1,
+            };
+        }
+        Self {
+            negative,
+            digits,
+            point: exponent + small(whole.len()) - small(leading_zeros),
+        }
+    }
+
+    /// Exponent of the number as `d.ddd` times ten to it.
+    pub(crate) fn exponent(&self) -> i32 {
+        self.point - 1
+    }
+
+    /// The form `-1.5e-07`, as Go's `FormatFloat` has it for `e` where `min_exponent_digits` is two.
+    pub(crate) fn exponent_form(&self, min_exponent_digits: usize) -> String {
+        let sign = if self.negative { "-" } else { "" };
+        let (first, rest) = self.digits.split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        let exponent_sign = if self.exponent() < 0 { '-' } else { '+' };
+        let exponent = self.exponent().unsigned_abs();
+        format!("{sign}{first}{point}{rest}e{exponent_sign}{exponent:0min_exponent_digits$}")
+    }
+
+    /// The form that Go's `FormatFloat` has for `g`: with an exponent below 1e-4 and from 1e6.
+    pub(crate) fn general_form(&self) -> String {
+        if (-4..6).contains(&self.exponent()) {
+            self.decimal_form()
+        } else {
+            self.exponent_form(2)
+        }
+    }
+
+    /// The form `-0.0015`, as Go's `FormatFloat` has it for `f`.
+    pub(crate) fn decimal_form(&self) -> String {
+        let sign = if self.negative { "-" } else { "" };
+        let digits = &self.digits;
+        match usize::try_from(self.point) {
+            Err(_) | Ok(0) => {
+                let zeros = "0".repeat(self.point.unsigned_abs() as usize);
+                format!("{sign}0.{zeros}{digits}")
+            }
+            Ok(point) if point >= digits.len() => format!("{sign}{digits:0<point$}"),
+            Ok(point) => {
+                let (whole, fraction) = digits.split_at(point);
+                format!("{sign}{whole}.{fraction}")
+            }
+        }
+    }
+}
+
+fn small(len: usize) -> i32 {
+    i32::try_from(len).expect("a float has few digits")
 }
 
 #[cfg(test)]
@@ -81,6 +145,10 @@ mod tests {
             (1.5e-5, "1.5e-05"),
             (0.0001, "0.0001"),
             (-2.5e300, "-2.5e+300"),
+            (5e-324, "5e-324"),
+            // Of two that are equally near, the even one.
+            (2e23, "2e+23"),
+            (9.5e-324, "1e-323"),
         ] {
             assert_eq!(float_as_v(f), text);
         }
@@ -96,9 +164,7 @@ mod tests {
             (1e-6, "0.000001"),
             (1.5e-7, "1.5e-7"),
         ] {
-            let mut out = String::new();
-            write_json_float(f, &mut out);
-            assert_eq!(out, text);
+            assert_eq!(float_as_json(f), text);
         }
     }
 

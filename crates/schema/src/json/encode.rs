@@ -1,4 +1,4 @@
-use super::number::format_float;
+use crate::go;
 use crate::value::{Map, Value, deeper};
 
 /// Bytes of indentation beyond which a value is written on one line: what is nested deep would take the square of its
@@ -42,6 +42,30 @@ pub fn encode_pretty(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
+/// Makes of the numbers of an object what encoding and decoding it would make of them, as happens to an object that
+/// Kubernetes stores: -0.0 is written as `-0`, which reads as the integer 0.
+pub fn settle_numbers(object: &mut Map) {
+    for (_, value) in object.iter_mut() {
+        settle(value);
+    }
+}
+
+fn settle(value: &mut Value) {
+    match value {
+        Value::Float(float) if *float == 0.0 => *value = Value::Int(0),
+        Value::Array(items) => deeper(|| items.iter_mut().for_each(settle)),
+        Value::Object(map) => deeper(|| settle_numbers(map)),
+        _ => {}
+    }
+}
+
+/// Appends a value to a text, as a message has it.
+pub(crate) fn write_json(value: &Value, out: &mut String) {
+    let mut bytes = Vec::new();
+    encode(value, &mut bytes);
+    out.push_str(str::from_utf8(&bytes).expect("JSON of valid strings is UTF-8"));
+}
+
 struct Encoder<'a> {
     out: &'a mut Vec<u8>,
     /// Number of arrays and objects that are open, if each item goes on a line of its own.
@@ -57,7 +81,7 @@ impl Encoder<'_> {
             Value::Bool(false) => self.out.extend_from_slice(b"false"),
             Value::Int(int) => write_int(*int, self.out),
             Value::Float(float) if float.is_finite() => {
-                self.out.extend_from_slice(format_float(*float).as_bytes());
+                self.out.extend_from_slice(go::float_as_json(*float).as_bytes());
             }
             Value::Null | Value::Float(_) => self.out.extend_from_slice(b"null"),
             Value::String(string) => write_string(string, self.out),
@@ -190,4 +214,37 @@ fn write_string(string: &str, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(&bytes[copied..]);
     out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::decode;
+
+    #[test]
+    fn values_in_messages_are_written_as_encoding_json_writes_them() {
+        let map: Map = [("b", Value::from("<a>\u{1}\u{2028}")), ("a", Value::Float(1.0))]
+            .into_iter()
+            .collect();
+        let mut out = String::from("is ");
+        write_json(
+            &Value::from(vec![Value::Null, Value::from(map), Value::Int(-1)]),
+            &mut out,
+        );
+        assert_eq!(out, r#"is [null,{"a":1,"b":"\u003ca\u003e\u0001\u2028"},-1]"#);
+    }
+
+    #[test]
+    fn numbers_settle_as_encoding_and_decoding_settles_them() {
+        let text = br#"{"a":-0.0,"b":[-0.0,{"c":0.0,"d":-0.5}],"e":1e21,"f":-0}"#;
+        let mut settled = decode(text).unwrap().value;
+        settle_numbers(settled.as_object_mut().unwrap());
+        let mut written = Vec::new();
+        encode(&settled, &mut written);
+        assert_eq!(
+            str::from_utf8(&written).unwrap(),
+            r#"{"a":0,"b":[0,{"c":0,"d":-0.5}],"e":1e+21,"f":0}"#
+        );
+        assert_eq!(decode(&written).unwrap().value, settled);
+    }
 }

@@ -9,17 +9,15 @@ mod decode;
 mod duplicates;
 mod encode;
 mod error;
-mod number;
 mod outline;
 mod quote;
 
 pub use decode::{Decoded, MAX_DEPTH, decode};
-pub use encode::{encode, encode_object, encode_pretty};
+pub use encode::{encode, encode_object, encode_pretty, settle_numbers};
 pub use error::Error;
 pub use outline::{Outline, outline};
 pub use quote::quote;
 
 pub(crate) use cursor::replace_invalid;
 pub(crate) use decode::parse_number;
-pub(crate) use encode::MAX_INDENTATION;
-pub(crate) use number::{Shortest, format_float};
+pub(crate) use encode::{MAX_INDENTATION, write_json};

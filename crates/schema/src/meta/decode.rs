@@ -2,7 +2,7 @@
 //! (`objectmeta.GetObjectMetaWithOptions` and `SetObjectMeta` of the apiextensions API server).
 
 use super::time;
-use crate::go;
+use crate::json;
 use crate::value::{Map, Value};
 
 /// Unknown fields that Kubernetes' strict decoding tells at most.
@@ -237,7 +237,7 @@ impl Decoder {
         let number = match value {
             Value::Int(_) | Value::Float(_) => {
                 let mut json = String::new();
-                go::write_json(value, &mut json);
+                json::write_json(value, &mut json);
                 json
             }
             _ => {

@@ -9,8 +9,8 @@ mod validate;
 pub use decode::{TypeError, coerce};
 pub use server::{dedup_owner_references, drop_server_managed};
 pub use validate::{
-    MetaOptions, Scope, finalizer_warnings, validate, validate_annotations, validate_labels, validate_manager,
-    validate_name,
+    MetaOptions, NameRule, Scope, finalizer_warnings, validate, validate_annotations, validate_labels,
+    validate_manager, validate_name,
 };
 
 pub(crate) use decode::decode;

@@ -28,7 +28,7 @@ pub fn dedup_owner_references(metadata: &mut Map) -> Option<String> {
     let mut repeated: Vec<String> = Vec::new();
     references.retain(|reference| {
         let mut identity = String::new();
-        crate::go::write_json(reference, &mut identity);
+        crate::json::write_json(reference, &mut identity);
         let first = kept.insert(identity);
         if !first {
             let uid = reference.get("uid").and_then(Value::as_str).unwrap_or_default();

@@ -1,10 +1,13 @@
 //! What Kubernetes asks of metadata on create (`ValidateObjectMetaAccessor`).
 
+use std::fmt::Write as _;
+
 use super::names::{
     dns1123_label_faults, dns1123_subdomain_faults, label_value_faults, path_segment_faults, qualified_name_faults,
 };
 use crate::field::{BadValue, Error, Path};
 use crate::go;
+use crate::json;
 use crate::value::{Map, Value};
 
 /// The most bytes of all keys and values of annotations together.
@@ -23,6 +26,25 @@ pub enum Scope {
     Cluster,
 }
 
+/// What names of objects may look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameRule {
+    /// A DNS subdomain, as for custom resources.
+    #[default]
+    DnsSubdomain,
+    /// Whatever can be one segment of a path.
+    PathSegment,
+}
+
+impl NameRule {
+    fn faults(self, name: &str, prefix: bool) -> Vec<String> {
+        match self {
+            Self::DnsSubdomain => name_faults(name, prefix),
+            Self::PathSegment => path_segment_faults(name, prefix),
+        }
+    }
+}
+
 /// How metadata is validated.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -31,6 +53,8 @@ pub struct MetaOptions {
     pub scope: Scope,
     /// Whether an object must have a name. What is stored must; what is only asked need not.
     pub name_required: bool,
+    /// What a name may look like.
+    pub names: NameRule,
 }
 
 impl MetaOptions {
@@ -39,6 +63,7 @@ impl MetaOptions {
         Self {
             scope,
             name_required: true,
+            names: NameRule::DnsSubdomain,
         }
     }
 
@@ -47,17 +72,25 @@ impl MetaOptions {
         Self {
             scope,
             name_required: false,
+            names: NameRule::DnsSubdomain,
         }
+    }
+
+    /// The same with another rule for names.
+    #[must_use]
+    pub const fn with_names(mut self, names: NameRule) -> Self {
+        self.names = names;
+        self
     }
 }
 
-/// Validates the metadata of a custom resource, names as DNS subdomains. The metadata is what [`super::coerce`] left, without
+/// Validates the metadata of a custom resource. The metadata is what [`super::coerce`] left, without
 /// the fields that the server manages; of those only `generation` and `managedFields` are looked at.
 pub fn validate(metadata: &Map, options: MetaOptions) -> Vec<Error> {
     let mut errors = Vec::new();
     let root = Path::root();
     let path = root.child("metadata");
-    validate_names(metadata, name_faults, options.name_required, &path, &mut errors);
+    validate_names(metadata, options.names, options.name_required, &path, &mut errors);
     validate_namespace(metadata, options.scope, &path, &mut errors);
     validate_rest(metadata, &path, &mut errors);
     errors
@@ -69,7 +102,7 @@ pub(crate) fn validate_embedded(metadata: &Map, path: &Path<'_>, errors: &mut Ve
         "" => Scope::Cluster,
         _ => Scope::Namespaced,
     };
-    validate_names(metadata, path_segment_faults, false, path, errors);
+    validate_names(metadata, NameRule::PathSegment, false, path, errors);
     validate_namespace(metadata, scope, path, errors);
     validate_rest(metadata, path, errors);
 }
@@ -153,16 +186,10 @@ fn name_faults(name: &str, prefix: bool) -> Vec<String> {
     }
 }
 
-fn validate_names(
-    metadata: &Map,
-    faults: impl Fn(&str, bool) -> Vec<String>,
-    required: bool,
-    path: &Path<'_>,
-    errors: &mut Vec<Error>,
-) {
+fn validate_names(metadata: &Map, names: NameRule, required: bool, path: &Path<'_>, errors: &mut Vec<Error>) {
     let generate_name = text(metadata, "generateName");
     if !generate_name.is_empty() {
-        for fault in faults(generate_name, true) {
+        for fault in names.faults(generate_name, true) {
             errors.push(Error::invalid(&path.child("generateName"), generate_name, fault));
         }
     }
@@ -171,7 +198,8 @@ fn validate_names(
         "" if required => errors.push(Error::required(&path, "name or generateName is required")),
         "" => {}
         name => errors.extend(
-            faults(name, false)
+            names
+                .faults(name, false)
                 .into_iter()
                 .map(|fault| Error::invalid(&path, name, fault)),
         ),
@@ -271,9 +299,8 @@ fn owner_reference_json(reference: &Map) -> String {
         if json.len() > 1 {
             json.push(',');
         }
-        go::write_json_string(key, &mut json);
-        json.push(':');
-        go::write_json(value, &mut json);
+        let _ = write!(json, "\"{key}\":");
+        json::write_json(value, &mut json);
     }
     json.push('}');
     json
@@ -340,4 +367,25 @@ fn texts<'m>(map: &'m Map, key: &str) -> impl Iterator<Item = &'m str> {
         .and_then(Value::as_array)
         .map_or(&[][..], |list| list.as_slice());
     list.iter().filter_map(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_for_names_decides_what_a_name_may_look_like() {
+        for (rule, name, ok) in [
+            (NameRule::DnsSubdomain, "a.b", true),
+            (NameRule::DnsSubdomain, "A:b", false),
+            (NameRule::PathSegment, "A:b", true),
+            (NameRule::PathSegment, "..", false),
+            (NameRule::PathSegment, "a/b", false),
+            (NameRule::PathSegment, "a%b", false),
+        ] {
+            let metadata: Map = [("name", Value::from(name))].into_iter().collect();
+            let options = MetaOptions::unnamed(Scope::Cluster).with_names(rule);
+            assert_eq!(validate(&metadata, options).is_empty(), ok, "{rule:?} {name}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `enum`: kube-openapi's `basicCommonValidator`.
 
 use crate::go;
+use crate::json;
 use crate::value::{Map, Value};
 
 /// The values of an `enum`, arranged for looking one up.
@@ -82,7 +83,7 @@ impl Enumeration {
             Value::String(s) => s.to_string(),
             other => {
                 let mut json = String::new();
-                go::write_json(other, &mut json);
+                json::write_json(other, &mut json);
                 json
             }
         })

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::field::{Error, Path};
-use crate::go;
+use crate::json;
 use crate::node::{ListType, Node};
 use crate::value::{List, Map, Value, deeper};
 
@@ -115,7 +115,7 @@ impl<'v> Identity<'v> {
             Value::String(s) => Self::String(s),
             compound @ (Value::Array(_) | Value::Object(_)) => {
                 let mut json = String::new();
-                go::write_json(compound, &mut json);
+                json::write_json(compound, &mut json);
                 Self::Json(json)
             }
         }

@@ -8,18 +8,24 @@ use crate::node::{Additional, Checks, FormatOf, Node, Type, Types};
 use crate::value::{List, Map, Value, deeper};
 
 /// Validates an object.
-pub(crate) fn validate_object(node: &Node, object: &Map, options: ValidateOptions, errors: &mut Vec<Error>) {
-    run(node, Target::Object(object), options, false, errors);
+pub(crate) fn validate_object(node: &Node, object: &Map, options: ValidateOptions<'_>, errors: &mut Vec<Error>) {
+    run(
+        node,
+        Target::Object(object),
+        options.ignore_required_status,
+        false,
+        errors,
+    );
 }
 
 /// Validates the default of a schema against that schema.
 pub(crate) fn validate_default(node: &Node, default: &Value, errors: &mut Vec<Error>) {
-    run(node, Target::new(default), ValidateOptions::default(), true, errors);
+    run(node, Target::new(default), false, true, errors);
 }
 
-fn run(node: &Node, target: Target<'_>, options: ValidateOptions, structural: bool, errors: &mut Vec<Error>) {
+fn run(node: &Node, target: Target<'_>, ignore_required_status: bool, structural: bool, errors: &mut Vec<Error>) {
     let mut walk = Walk {
-        options,
+        ignore_required_status,
         structural,
         limits: Limits::default(),
     };
@@ -69,7 +75,8 @@ impl<'v> Target<'v> {
 }
 
 pub(super) struct Walk {
-    options: ValidateOptions,
+    /// See [`ValidateOptions`].
+    ignore_required_status: bool,
     /// Whether the schema is taken as a structural one, as Kubernetes takes it for defaults: `x-kubernetes-int-or-string`
     /// alone then asks for no type.
     structural: bool,
@@ -292,8 +299,7 @@ impl Walk {
         });
         let required = checks.map_or(&[][..], |checks| &checks.required);
         for name in required {
-            if map.contains_key(name) || (path.is_root() && self.options.ignore_required_status && **name == *"status")
-            {
+            if map.contains_key(name) || (path.is_root() && self.ignore_required_status && **name == *"status") {
                 continue;
             }
             if !self.limits.step(1) {

@@ -3,7 +3,8 @@
 use super::emitter::{Emitter, Style, is_break, is_printable};
 use super::merge_sort::merge_sort;
 use super::resolve::{Scalar, resolve};
-use crate::json::{self, MAX_INDENTATION, Shortest, format_float};
+use crate::go::{self, Shortest};
+use crate::json::{self, MAX_INDENTATION};
 use crate::value::{Value, deeper};
 
 /// Length of a key, bytes, beyond which `?` goes before it.
@@ -19,11 +20,10 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) {
         emitter: Emitter::new(out),
     };
     encoder.node(value, Place::Root);
+    encoder.emitter.line();
     if encoder.is_full() {
         out.truncate(start);
         json::encode(value, out);
-    }
-    if out.last() != Some(&b'\n') || out.len() == start {
         out.push(b'\n');
     }
 }
@@ -110,7 +110,7 @@ impl Encoder<'_> {
 /// A number as go-yaml writes what it reads of the number's JSON: an integer where that has neither point nor
 /// exponent and fits 64 bits, else with an exponent from 1e6.
 fn format_number(float: f64) -> String {
-    let literal = format_float(float);
+    let literal = go::float_as_json(float);
     match resolve(&literal) {
         Scalar::Int(int) => int.to_string(),
         Scalar::Uint(int) => int.to_string(),

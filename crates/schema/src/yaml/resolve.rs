@@ -67,7 +67,7 @@ fn resolve_hinted(text: &str, may_be_time: bool) -> Scalar<'_> {
             resolve_word(text).unwrap_or(Scalar::String(text))
         }
         Some(b'.') => resolve_word(text)
-            .or_else(|| is_decimal(text).then(|| parse_float(text)).flatten())
+            .or_else(|| resolve_fraction(text))
             .unwrap_or(Scalar::String(text)),
         Some(b'+' | b'-' | b'0'..=b'9') => resolve_word(text)
             .or_else(|| (may_be_time && is_timestamp(text)).then_some(Scalar::Timestamp(text)))
@@ -87,6 +87,18 @@ fn resolve_word(text: &str) -> Option<Scalar<'static>> {
         "-.inf" | "-.Inf" | "-.INF" => Scalar::Float(f64::NEG_INFINITY),
         _ => return None,
     })
+}
+
+/// A number that begins with its point. Its underscores must stand between digits, as in Go; in other numbers they may
+/// stand anywhere.
+fn resolve_fraction(text: &str) -> Option<Scalar<'static>> {
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let bytes = text.as_bytes();
+    let are_between_digits = (1..bytes.len())
+        .filter(|&at| bytes[at] == b'_')
+        .all(|at| is_digit(bytes.get(at - 1)) && is_digit(bytes.get(at + 1)));
+    let digits = text.replace('_', "");
+    (are_between_digits && is_decimal(&digits)).then(|| parse_float(&digits))?
 }
 
 /// A number without underscores.
@@ -181,6 +193,9 @@ mod tests {
             ("1e400", Scalar::String("1e400")),
             (".5", Scalar::Float(0.5)),
             ("+.5", Scalar::Float(0.5)),
+            (".5_1", Scalar::Float(0.51)),
+            ("._5", Scalar::String("._5")),
+            (".5__1", Scalar::String(".5__1")),
             (".", Scalar::String(".")),
             ("-", Scalar::String("-")),
             ("0x", Scalar::String("0x")),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::error::Error;
 use crate::go;
-use crate::json::{Shortest, format_float, parse_number};
+use crate::json::parse_number;
 use crate::value::{List, Map, Value, deeper};
 
 /// A value with the type that it has in Go. As deep as JSON may be, like [`Value`].
@@ -77,7 +77,7 @@ impl Converter {
             Tree::Bool(bool) => Value::Bool(bool),
             Tree::Int(int) => Value::Int(int),
             Tree::Uint(int) => number(&int.to_string()),
-            Tree::Float(float) if float.is_finite() => number(&format_float(float)),
+            Tree::Float(float) if float.is_finite() => number(&go::float_as_json(float)),
             Tree::Float(float) => {
                 self.number_error.get_or_insert(Error::Number(not_finite(float)));
                 Value::Null
@@ -213,7 +213,7 @@ impl Key<'_> {
 
 fn float_go_syntax(float: f64) -> String {
     if float.is_finite() {
-        Shortest::of(float).general_form()
+        go::Shortest::of(float).general_form()
     } else {
         not_finite(float).to_owned()
     }
@@ -224,7 +224,7 @@ fn float_go_syntax(float: f64) -> String {
 fn float_name(float: f64) -> String {
     let single = float as f32;
     if single.is_finite() {
-        return Shortest::of_single(single).general_form();
+        return go::Shortest::of_single(single).general_form();
     }
     match not_finite(single.into()) {
         "NaN" => ".nan",

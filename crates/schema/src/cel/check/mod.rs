@@ -88,15 +88,15 @@ pub(crate) fn check<'e>(
         .into_iter()
         .map(|ty| ty.map_or(Type::Dyn, |ty| checker.mapping.substitute(&ty, true)))
         .collect();
-    let checked = Checked {
+    let result = Checked {
         types,
         references: checker.references,
     };
     let mut errors = checker.errors;
     if errors.is_empty() {
-        literals::validate(ast, &checked, &mut errors);
+        literals::validate(ast, &result, &mut errors);
     }
-    if errors.is_empty() { Ok(checked) } else { Err(errors) }
+    if errors.is_empty() { Ok(result) } else { Err(errors) }
 }
 
 struct Checker<'c, 'e> {

@@ -169,11 +169,10 @@ pub(super) fn most_general<'t>(t1: &'t Type, t2: &'t Type) -> &'t Type {
 
 fn equal_or_less_specific(t1: &Type, t2: &Type) -> bool {
     match (t1, t2) {
-        (Type::Dyn | Type::Param(_), _) => true,
+        (Type::Dyn | Type::Param(_), _) | (Type::Type(_), Type::Type(_)) => true,
         (_, Type::Dyn | Type::Param(_)) => false,
         (Type::List(l), Type::List(r)) | (Type::Optional(l), Type::Optional(r)) => equal_or_less_specific(l, r),
         (Type::Map(lk, lv), Type::Map(rk, rv)) => equal_or_less_specific(lk, rk) && equal_or_less_specific(lv, rv),
-        (Type::Type(_), Type::Type(_)) => true,
         _ => t1.is(t2),
     }
 }

@@ -313,7 +313,7 @@ fn write_element(value: &Value<'_>) -> Result<String, String> {
 
 fn write_list(list: &List<'_>) -> Result<String, String> {
     let mut items = Vec::with_capacity(list.len().min(1_000_000));
-    for item in list.iter() {
+    for item in list {
         items.push(write_element(&item.map_err(|error| error.to_string())?)?);
     }
     Ok(format!("[{}]", items.join(", ")))

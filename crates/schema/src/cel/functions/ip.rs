@@ -21,13 +21,13 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         "isUnspecified",
         &[Overload::member("ip_is_unspecified", &[IP], Bool, |_, args| {
-            test(&args[0], |address| address.is_unspecified())
+            test(&args[0], IpAddr::is_unspecified)
         })],
     ),
     Function::new(
         "isLoopback",
         &[Overload::member("ip_is_loopback", &[IP], Bool, |_, args| {
-            test(&args[0], |address| address.is_loopback())
+            test(&args[0], IpAddr::is_loopback)
         })],
     ),
     Function::new(

@@ -214,7 +214,7 @@ pub(super) fn concatenate<'a>(left: &CelList<'a>, right: &CelList<'a>, meter: &m
         ListType::Atomic => Ok(left.clone().join(right.clone())),
         ListType::Set => {
             let mut merged = read_all(left)?;
-            for item in right.iter() {
+            for item in right {
                 let item = item?;
                 let mut known = false;
                 for other in &merged {
@@ -236,7 +236,7 @@ pub(super) fn concatenate<'a>(left: &CelList<'a>, right: &CelList<'a>, meter: &m
                 .as_data()
                 .map(|(items, _)| items.iter().map(|item| item_key(item, keys)).zip(0..).collect())
                 .unwrap_or_default();
-            for item in right.iter() {
+            for item in right {
                 let item = item?;
                 let key = value_key(&item, keys);
                 if let Some(place) = places.get(&key) {
@@ -307,7 +307,7 @@ fn flatten<'a>(meter: &mut Meter, args: &[Value<'a>]) -> Outcome<Value<'a>> {
 
 fn flatten_into<'a>(list: &CelList<'a>, depth: i64, items: &mut Vec<Value<'a>>, meter: &mut Meter) -> Outcome<()> {
     crate::value::deeper(|| {
-        for item in list.iter() {
+        for item in list {
             meter.work(8)?;
             match item? {
                 Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, items, meter)?,
@@ -405,7 +405,7 @@ fn distinct<'a>(meter: &mut Meter, args: &[Value<'a>]) -> Outcome<Value<'a>> {
 
 fn is_sorted<'a>(meter: &mut Meter, args: &[Value<'a>]) -> Outcome<Value<'a>> {
     let mut previous: Option<Value<'a>> = None;
-    for item in args[0].as_list()?.iter() {
+    for item in args[0].as_list()? {
         meter.work(1)?;
         let item = item?;
         if !is_comparable(&item) {
@@ -423,7 +423,7 @@ fn is_sorted<'a>(meter: &mut Meter, args: &[Value<'a>]) -> Outcome<Value<'a>> {
 
 fn sum<'a>(list: &Value<'a>, zero: Value<'a>, meter: &mut Meter) -> Outcome<Value<'a>> {
     let mut total = zero;
-    for item in list.as_list()?.iter() {
+    for item in list.as_list()? {
         meter.work(1)?;
         total = operators::add(meter, &[total, item?])?;
     }
@@ -433,7 +433,7 @@ fn sum<'a>(list: &Value<'a>, zero: Value<'a>, meter: &mut Meter) -> Outcome<Valu
 /// The first element that no other is beyond; `beyond` is the order of the one kept to the one that replaces it.
 fn extreme<'a>(name: &str, list: &Value<'a>, beyond: Ordering, meter: &mut Meter) -> Outcome<Value<'a>> {
     let mut kept: Option<Value<'a>> = None;
-    for item in list.as_list()?.iter() {
+    for item in list.as_list()? {
         meter.work(1)?;
         let item = item?;
         if !is_comparable(&item) {

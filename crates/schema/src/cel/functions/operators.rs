@@ -305,7 +305,7 @@ fn includes<'a>(meter: &mut Meter, args: &[Value<'a>]) -> Outcome<Value<'a>> {
     };
     match &args[0] {
         Value::List(list) => {
-            for item in list.iter() {
+            for item in list {
                 if let Ok(item) = item
                     && equal(&item, meter)?
                 {

@@ -72,6 +72,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
+#[expect(clippy::unnecessary_wraps, reason = "implementations of functions have one type")]
 fn of_non_zero<'a>(_: &mut Meter, args: &[Value<'a>]) -> Outcome<Value<'a>> {
     Ok(if args[0].is_zero() {
         Value::Optional(None)

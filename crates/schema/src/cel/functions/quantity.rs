@@ -182,8 +182,8 @@ impl Quantity {
         // The signs are the same: bring both to the smaller exponent, unless one overflows, and so is the larger.
         let common = left_exponent.min(right_exponent);
         match (
-            shift(left, left_exponent - common),
-            shift(right, right_exponent - common),
+            shift(left, left_exponent.saturating_sub(common)),
+            shift(right, right_exponent.saturating_sub(common)),
         ) {
             (Some(left), Some(right)) => left.cmp(&right),
             (None, _) => 0.cmp(&-left.signum()),
@@ -228,7 +228,8 @@ impl Quantity {
         let exponent = left_exponent.min(right_exponent);
         let widen = |value: i128, by: i32| shift(value, by).unwrap_or(if value < 0 { i128::MIN } else { i128::MAX });
         Self::Large {
-            value: widen(left, left_exponent - exponent).saturating_add(widen(right, right_exponent - exponent)),
+            value: widen(left, left_exponent.saturating_sub(exponent))
+                .saturating_add(widen(right, right_exponent.saturating_sub(exponent))),
             exponent,
         }
     }
@@ -289,8 +290,8 @@ fn add_small((value, exponent): (i64, i32), (more, other_exponent): (i64, i32)) 
         });
     }
     let common = exponent.min(other_exponent);
-    let left = i64::try_from(shift(value.into(), exponent - common)?).ok()?;
-    let right = i64::try_from(shift(more.into(), other_exponent - common)?).ok()?;
+    let left = i64::try_from(shift(value.into(), exponent.saturating_sub(common))?).ok()?;
+    let right = i64::try_from(shift(more.into(), other_exponent.saturating_sub(common))?).ok()?;
     Some(Quantity::Small {
         value: left.checked_add(right)?,
         exponent: common,
@@ -395,7 +396,7 @@ fn parse_large(parts: &Parts<'_>, scale: Scale) -> Quantity {
         Scale::Binary(by) => {
             let (value, dropped, inexact) = leading_digits(digits, -fraction);
             match value.checked_mul(1i128 << by) {
-                Some(value) => (value, dropped - fraction, inexact),
+                Some(value) => (value, dropped.saturating_sub(fraction), inexact),
                 None => (i64::MAX.into(), 0, false),
             }
         }
@@ -412,7 +413,7 @@ fn parse_large(parts: &Parts<'_>, scale: Scale) -> Quantity {
         value = value.saturating_add(1);
     }
     // Kubernetes counts large quantities in nano, which shows in what they are approximately.
-    if let Some(nanos) = shift(value, exponent - NANO) {
+    if let Some(nanos) = shift(value, exponent.saturating_sub(NANO)) {
         (value, exponent) = (nanos, NANO);
     }
     if matches!(scale, Scale::Binary(_)) && exceeds_int64(value, exponent) {

@@ -43,7 +43,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 /// Whether the first list has every element of the second.
 fn contains(list: &Value<'_>, sublist: &Value<'_>, meter: &mut Meter) -> Outcome<bool> {
     let list = list.as_list()?;
-    for item in sublist.as_list()?.iter() {
+    for item in sublist.as_list()? {
         if !list_contains(list, &item?, meter)? {
             return Ok(false);
         }
@@ -53,7 +53,7 @@ fn contains(list: &Value<'_>, sublist: &Value<'_>, meter: &mut Meter) -> Outcome
 
 fn intersects<'a>(meter: &mut Meter, args: &[Value<'a>]) -> Outcome<Value<'a>> {
     let other = args[1].as_list()?;
-    for item in args[0].as_list()?.iter() {
+    for item in args[0].as_list()? {
         // Elements that cannot be compared are in neither.
         match list_contains(other, &item?, meter) {
             Ok(true) => return Ok(Value::Bool(true)),

@@ -26,19 +26,19 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         "getHost",
         &[Overload::member("url_get_host", &[URL], String, |_, args| {
-            text(&of(&args[0])?.host)
+            Ok(text(&of(&args[0])?.host))
         })],
     ),
     Function::new(
         "getHostname",
         &[Overload::member("url_get_hostname", &[URL], String, |_, args| {
-            text(split_host_port(&of(&args[0])?.host).0)
+            Ok(text(split_host_port(&of(&args[0])?.host).0))
         })],
     ),
     Function::new(
         "getPort",
         &[Overload::member("url_get_port", &[URL], String, |_, args| {
-            text(split_host_port(&of(&args[0])?.host).1)
+            Ok(text(split_host_port(&of(&args[0])?.host).1))
         })],
     ),
     Function::new(
@@ -443,8 +443,8 @@ fn of<'v>(value: &'v Value<'_>) -> Outcome<&'v Url> {
     }
 }
 
-fn text<'a>(bytes: &[u8]) -> Outcome<Value<'a>> {
-    Ok(Value::string(std::string::String::from_utf8_lossy(bytes).as_ref()))
+fn text<'a>(bytes: &[u8]) -> Value<'a> {
+    Value::string(std::string::String::from_utf8_lossy(bytes).as_ref())
 }
 
 fn url<'a>(_: &mut Meter, args: &[Value<'a>]) -> Outcome<Value<'a>> {

@@ -164,11 +164,7 @@ impl Place {
             return Ok(rule.fallback_message());
         };
         let evaluation = evaluate(expression, variables, budget);
-        let detail = if !budget.spend(&evaluation) {
-            "messageExpression evaluation failed due to running out of cost budget, no further validation rules will \
-             be run"
-                .to_owned()
-        } else {
+        let detail = if budget.spend(&evaluation) {
             match evaluation.result {
                 Ok(message) => return Ok(usable(&message).unwrap_or_else(|| rule.fallback_message())),
                 Err(EvalError::Failed(_)) => return Ok(rule.fallback_message()),
@@ -177,6 +173,10 @@ impl Place {
                     crate::go::quote(&rule.message_source)
                 ),
             }
+        } else {
+            "messageExpression evaluation failed due to running out of cost budget, no further validation rules will \
+             be run"
+                .to_owned()
         };
         errors.push(rule.failure_of_message(path, self.type_name, detail));
         Err(Exhausted)

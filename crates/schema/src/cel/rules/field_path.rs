@@ -94,9 +94,8 @@ fn unescape(text: &str) -> Result<String, String> {
             Some('t') => out.push('\t'),
             Some('v') => out.push('\x0b'),
             Some('\'') => out.push('\''),
-            Some('\\') => out.push('\\'),
+            Some('\\') | None => out.push('\\'),
             Some(other) => return Err(format!("invalid string literal: invalid escape char \\{other}")),
-            None => out.push('\\'),
         }
     }
     Ok(out)

@@ -110,11 +110,11 @@ fn set_lists(left: &List<'_>, right: &List<'_>, meter: &mut Meter) -> Outcome<bo
     meter.work(left.len())?;
     let keys = left
         .iter()
-        .map(|item| set_key(&item?))
+        .map(|item| Ok(set_key(&item?)))
         .collect::<Outcome<BTreeSet<_>>>()?;
     let mut seen = BTreeSet::new();
-    for item in right.iter() {
-        let key = set_key(&item?)?;
+    for item in right {
+        let key = set_key(&item?);
         if !keys.contains(&key) {
             return Ok(false);
         }
@@ -124,8 +124,8 @@ fn set_lists(left: &List<'_>, right: &List<'_>, meter: &mut Meter) -> Outcome<bo
 }
 
 /// Elements of a set by what they are compared by; numbers by value, whatever their type.
-fn set_key(item: &Value<'_>) -> Outcome<String> {
-    Ok(match item {
+fn set_key(item: &Value<'_>) -> String {
+    match item {
         Value::Int(i) => format!("n{i}"),
         Value::Uint(u) => format!("n{u}"),
         Value::Double(d) => match super::compare::lossless_int(*d) {
@@ -134,7 +134,7 @@ fn set_key(item: &Value<'_>) -> Outcome<String> {
         },
         Value::Null => "null".to_owned(),
         other => format!("{}:{other}", other.type_name()),
-    })
+    }
 }
 
 /// Equality of `x-kubernetes-list-type: map` finds elements by their keys.
@@ -142,7 +142,7 @@ fn map_lists(items: &[Json], shape: &Items, keys: &[Box<str>], right: &List<'_>,
     meter.work(items.len())?;
     let by_key: BTreeMap<_, _> = items.iter().map(|item| (item_key(item, keys), item)).collect();
     let mut seen = BTreeSet::new();
-    for item in right.iter() {
+    for item in right {
         let item = item?;
         let key = value_key(&item, keys);
         let Some(other) = by_key.get(&key) else {
@@ -238,7 +238,7 @@ fn made_maps(left: &Map<'_>, right: &Map<'_>, meter: &mut Meter) -> Outcome<bool
 pub(crate) fn contains(list: &List<'_>, needle: &Value<'_>, meter: &mut Meter) -> Outcome<bool> {
     let is_data = list.is_data();
     let mut failure = None;
-    for item in list.iter() {
+    for item in list {
         let found = item.and_then(|item| {
             if is_data {
                 method(&item, needle, meter)
@@ -264,7 +264,7 @@ impl Members {
     /// The members, unless some element is of another type.
     pub(crate) fn of(list: &List<'_>) -> Option<Self> {
         let mut members = BTreeSet::new();
-        for item in list.iter() {
+        for item in list {
             let item = item.ok()?;
             if matches!(item, Value::Bytes(_)) {
                 return None;

@@ -136,6 +136,15 @@ pub struct Iter<'l, 'a> {
     index: usize,
 }
 
+impl<'l, 'a> IntoIterator for &'l List<'a> {
+    type Item = Outcome<Value<'a>>;
+    type IntoIter = Iter<'l, 'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 impl<'a> Iterator for Iter<'_, 'a> {
     type Item = Outcome<Value<'a>>;
 

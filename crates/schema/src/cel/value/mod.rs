@@ -17,7 +17,8 @@ pub(crate) use data::{Format, Items, Kind, ListType, Shape};
 pub(crate) use data::{read, read_all};
 pub(crate) use equal::{Members, contains, equal, item_key, method, value_key};
 pub use list::List;
-pub use map::{Key, Map};
+pub(crate) use map::Key;
+pub use map::Map;
 
 use super::error::{EvalError, Outcome};
 use super::functions::cidr::Cidr;
