@@ -36,20 +36,22 @@ fn virtual_storage(export: &mut Value) -> &mut Value {
     &mut export["spec"]["resources"][0]["storage"]
 }
 
+type Change = fn(&mut Value);
+
 #[tokio::test]
 async fn what_is_wrong_with_the_export() {
     let installation = Installation::start().await;
     installation.wait_for("Ready", "True").await;
     let export = ("apiexports", GROUP);
-    let cases: [(&str, &str, fn(&mut Value)); 5] = [
+    let cases: [(&str, &str, Change); 5] = [
         ("ResourceResolved", "ResourceNotInExport", |export| {
-            export["spec"]["resources"] = json!([])
+            export["spec"]["resources"] = json!([]);
         }),
         ("ResourceResolved", "SchemaNotFound", |export| {
             export["spec"]["resources"][0]["schema"] = "v2.bucketinfos.s3.example.com".into();
         }),
         ("EndpointPublished", "StorageNotVirtual", |export| {
-            *virtual_storage(export) = json!({"crd": {}})
+            *virtual_storage(export) = json!({"crd": {}});
         }),
         ("EndpointPublished", "ReferenceNotEndpointSlice", |export| {
             virtual_storage(export)["virtual"]["reference"]["kind"] = "Thing".into();
@@ -91,7 +93,7 @@ async fn what_is_wrong_with_the_nomination() {
     ];
     for (condition, reason, field, value) in cases {
         broken(&installation, nomination, (condition, reason), |webhook| {
-            webhook["spec"][field] = value
+            webhook["spec"][field] = value;
         })
         .await;
     }

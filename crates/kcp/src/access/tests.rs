@@ -93,6 +93,7 @@ fn question(cluster: &'static str, user: &'static str) -> Question<'static> {
     }
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "what a review gives is compared with it")]
 fn allowed() -> Result<Answer, Unavailable> {
     Ok(Answer::Allowed { schema: "v1".into() })
 }
@@ -108,7 +109,7 @@ fn config(allowed: Duration, denied: Duration, bindings: Duration) -> AccessConf
 }
 
 const MOMENT: Duration = Duration::from_millis(1);
-const FOR_GOOD: Duration = Duration::from_secs(3600);
+const FOR_GOOD: Duration = Duration::from_hours(1);
 
 /// Asks until the answer is `expected`: how long a moment is, the machine decides.
 async fn eventually(access: &Access, question: &Question<'_>, expected: &Result<Answer, Unavailable>) {
@@ -117,7 +118,7 @@ async fn eventually(access: &Access, question: &Question<'_>, expected: &Result<
             tokio::time::sleep(MOMENT).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), asking)
+    tokio::time::timeout(Duration::from_mins(1), asking)
         .await
         .expect("in time");
 }

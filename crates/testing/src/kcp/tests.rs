@@ -269,17 +269,23 @@ async fn writes_conflict_and_nothing_changes_without_a_difference() {
         (StatusCode::CONFLICT, json!("AlreadyExists"))
     );
     let merge = "application/merge-patch+json";
-    let path = format!("{leases}/l");
+    let lease_path = format!("{leases}/l");
     let version = created["metadata"]["resourceVersion"].clone();
-    let patch = json!({"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": "b"}});
-    let patched = send(Method::PATCH, path.clone(), merge, patch.clone()).await;
+    let takeover = json!({"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": "b"}});
+    let patched = send(Method::PATCH, lease_path.clone(), merge, takeover.clone()).await;
     assert_eq!(patched.json::<Value>()["spec"]["holderIdentity"], "b");
-    let stale = send(Method::PATCH, path.clone(), merge, patch).await;
+    let stale = send(Method::PATCH, lease_path.clone(), merge, takeover).await;
     assert_eq!(
         (stale.status, stale.json::<Value>()["reason"].clone()),
         (StatusCode::CONFLICT, json!("Conflict"))
     );
-    let same = send(Method::PATCH, path, merge, json!({"spec": {"holderIdentity": "b"}})).await;
+    let same = send(
+        Method::PATCH,
+        lease_path,
+        merge,
+        json!({"spec": {"holderIdentity": "b"}}),
+    )
+    .await;
     let version = |answer: &Answer| answer.json::<Value>()["metadata"]["resourceVersion"].clone();
     assert_eq!(version(&same), version(&patched));
     assert_eq!(kcp.asked().len(), 5);
