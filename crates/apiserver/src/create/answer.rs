@@ -7,7 +7,7 @@ use ephemeral_review::{self as wire, ReviewResponse, Verdict};
 use serde_json::value::RawValue;
 use structural_schema::{Map, Value, field, json, meta};
 
-use super::question::{Asked, Question};
+use super::question::{Asked, Question, take_metadata};
 use super::review::Sent;
 use crate::fault::{ClientFault, Fault, ProviderFault, qualified};
 use crate::status::{Cause, Details, Status};
@@ -85,10 +85,7 @@ fn merge(mut answer: Map, mut asked: Map, ownership: SpecOwnership, faults: &Fau
         return Err(faults.broken("its object is of another kind"));
     }
     meta::coerce(&mut answer).map_err(|_| faults.broken("its object has metadata of a wrong type"))?;
-    let mut metadata = match asked.remove("metadata") {
-        Some(Value::Object(metadata)) => metadata,
-        _ => Map::new(),
-    };
+    let mut metadata = take_metadata(&mut asked);
     if let Some(Value::Object(theirs)) = answer.remove("metadata") {
         let same = |key| matches!(theirs.get(key), None | Some(Value::Null)) || theirs.get(key) == metadata.get(key);
         if !(same("name") && same("namespace")) {
