@@ -6,7 +6,17 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::value::{List, Map, Value, deeper};
+use crate::value::{List, Map, Value};
+
+/// Stack that must be left before a format goes one level deeper, bytes. The frames of a level are the format's, not
+/// ours: those of a YAML reader that was built without optimisation take more than 64 KiB.
+const RED_ZONE: usize = 512 * 1024;
+/// Size of the segments that deep values continue on, bytes.
+const SEGMENT: usize = 4 * 1024 * 1024;
+
+fn deeper<R>(walk: impl FnOnce() -> R) -> R {
+    stacker::maybe_grow(RED_ZONE, SEGMENT, walk)
+}
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
