@@ -12,6 +12,7 @@ mod backoff;
 pub mod base;
 mod fold;
 mod follow;
+mod login;
 mod publish;
 mod request;
 mod stats;
@@ -23,6 +24,7 @@ mod tests;
 pub use base::{Base, BaseError, Cluster, RequestError};
 pub use fold::fold;
 pub use follow::{FollowConfig, follow};
+pub use login::Login;
 pub use publish::{PublishConfig, Work, publish};
 pub use stats::{Counts, Stats};
 
