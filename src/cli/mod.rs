@@ -14,7 +14,7 @@ pub(crate) use manifests::{ManifestsCommand, NominationArgs, ProviderArgs};
 pub(crate) use serve::{
     AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, ServeArgs, WebhookClientArgs,
 };
-pub(crate) use values::{Bytes, Duration, ExternalUrl, UserName};
+pub(crate) use values::{Bytes, Duration, ExternalUrl, Period, UserName};
 
 /// Ephemeral resources for kcp: custom resources that are questions, answered by the provider's webhook.
 #[derive(Debug, Parser)]

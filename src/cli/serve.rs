@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::{AddressArgs, Bytes, Duration, ExternalUrl};
+use super::{AddressArgs, Bytes, Duration, ExternalUrl, Period};
 use crate::serve::ShardSelector;
 
 /// Options of `serve`.
@@ -47,6 +47,10 @@ pub(crate) struct KcpArgs {
     /// The workspace of the export of EphemeralWebhook.
     #[arg(long, value_name = "PATH")]
     pub(crate) export_workspace: String,
+    /// How often everything is looked at although nothing was heard of a change: published entries, CA bundles that
+    /// expire, what calls meet; at least 1s.
+    #[arg(long, value_name = "TIME", default_value = "1m")]
+    pub(crate) resync_period: Period,
 }
 
 /// What is published.

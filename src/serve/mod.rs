@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::info;
 
+use crate::calls::Observed;
 use crate::cli::{AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, ServeArgs};
 use crate::directory::Directory;
 use crate::nominations::Nominations;
@@ -41,9 +42,6 @@ pub(crate) use shard_selector::ShardSelector;
 
 /// How long a shard may fail to answer before it counts as away, and readiness no longer waits for it.
 const GRACE: Duration = Duration::from_secs(30);
-
-/// How often endpoints that could not be used are judged anew: a CA bundle expires, or begins to be valid.
-const RETRY_ENDPOINTS: Duration = Duration::from_mins(1);
 
 /// Batches of events, or of what is to be published, that may wait.
 const QUEUE: usize = 256;
@@ -67,7 +65,9 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
         kubeconfig,
         context,
         export_workspace,
+        resync_period,
     } = kcp;
+    let resync = resync_period.0;
     let base = Base::from_kubeconfig(&kubeconfig, context.as_deref()).await?;
     let workspace: Arc<str> = export_workspace.into();
     let platform_hosts = vec![host_of(&base)?, publisher.external_url.host().to_owned()];
@@ -84,7 +84,12 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
         identity: Some(identity),
         ..Options::default()
     })?;
-    let access = access(&base, authorization).await?;
+    let asked = match &authorization.authorization_kubeconfig {
+        Some(kubeconfig) => Some(Base::from_kubeconfig(kubeconfig, None).await?),
+        None => None,
+    };
+    let bases: Vec<_> = std::iter::once(base.clone()).chain(asked.clone()).collect();
+    let access = Access::new(asked.unwrap_or_else(|| base.clone()), access(&authorization));
 
     let directory = manifests.map(open).transpose()?;
     let nominations = Nominations::new(directory.as_ref().map(Directory::nominated), &health);
@@ -103,9 +108,11 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
             union: UnionPaths::NotServed,
         },
     )?;
+    let observed = Arc::<Observed>::default();
     let index = Index::new(
         Webhooks {
             client: client.clone(),
+            observed: Some(Arc::clone(&observed)),
             max_in_flight: limits.webhook_max_in_flight,
         },
         Some(publisher.clone()),
@@ -125,6 +132,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
         publisher,
         identity: replica().into(),
         client_ca_bundle: shown.client_ca(),
+        resync,
         stats,
     };
 
@@ -141,10 +149,17 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
             drained.clone(),
         ));
     }
-    tasks.spawn(retry_endpoints(events.clone(), drained.clone()));
+    tasks.spawn({
+        let (events, stop) = (events.clone(), drained.clone());
+        async move { observed.tell(resync, events, stop).await }
+    });
+    for base in bases {
+        let stop = drained.clone();
+        tasks.spawn(async move { base.follow_kubeconfig(stop).await });
+    }
     tasks.spawn(ephemeral_kcp::follow(follow, events.clone(), drained.clone()));
     tasks.spawn(ephemeral_kcp::publish(publish, to_do, events, drained.clone()));
-    tasks.spawn(nominations.follow(index, changes, Some(work), drained.clone()));
+    tasks.spawn(nominations.follow(index, changes, Some(work), resync, drained.clone()));
     tasks.spawn(shown.follow(client, drained.clone()));
 
     let requests = TaskTracker::new();
@@ -217,24 +232,19 @@ fn trust(args: ClientCaArgs) -> Result<TrustConfig> {
     })
 }
 
-async fn access(base: &Base, args: AuthorizationArgs) -> Result<Access> {
+fn access(args: &AuthorizationArgs) -> AccessConfig {
     let AuthorizationArgs {
-        authorization_kubeconfig,
+        authorization_kubeconfig: _,
         authorization_webhook_cache_authorized_ttl,
         authorization_webhook_cache_unauthorized_ttl,
         authorization_binding_cache_ttl,
     } = args;
-    let base = match authorization_kubeconfig {
-        Some(kubeconfig) => Base::from_kubeconfig(&kubeconfig, None).await?,
-        None => base.clone(),
-    };
-    let config = AccessConfig {
+    AccessConfig {
         allowed: authorization_webhook_cache_authorized_ttl.0,
         denied: authorization_webhook_cache_unauthorized_ttl.0,
         bindings: authorization_binding_cache_ttl.0,
         ..AccessConfig::default()
-    };
-    Ok(Access::new(base, config))
+    }
 }
 
 fn flow(args: &LimitArgs) -> FlowConfig {
@@ -264,14 +274,4 @@ fn host_of(base: &Base) -> Result<String> {
 fn replica() -> String {
     let host = rustix::system::uname();
     format!("{}_{}", host.nodename().to_string_lossy(), uuid::Uuid::new_v4())
-}
-
-async fn retry_endpoints(events: mpsc::Sender<Vec<Event>>, stop: CancellationToken) {
-    let mut every = tokio::time::interval(RETRY_ENDPOINTS);
-    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(every.tick()).await.is_some() {
-        if events.send(vec![Event::RetryEndpoints]).await.is_err() {
-            return;
-        }
-    }
 }

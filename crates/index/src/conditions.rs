@@ -132,7 +132,8 @@ impl Findings {
     ///
     /// As with apimachinery's `meta.SetStatusCondition`, `lastTransitionTime` is `now` (RFC 3339) where the status
     /// is another than before and stays where it is the same. Conditions of other types are left out: this server is
-    /// the only writer.
+    /// the only writer. What calls met before a restart, or at another replica, stays until something else is known,
+    /// or the nomination is another.
     pub fn conditions(&self, previous: &[Condition], generation: i64, now: &str) -> Vec<Condition> {
         let mut states: Vec<_> = self
             .ready_parts()
@@ -140,14 +141,19 @@ impl Findings {
             .map(|(condition, finding)| (condition, State::of(condition, finding)))
             .collect();
         states.push((ConditionType::Ready, self.ready()));
+        let calls = ConditionType::CallsSucceeding;
         if self.calls != Finding::Pending {
-            let condition = ConditionType::CallsSucceeding;
-            states.push((condition, State::of(condition, &self.calls)));
+            states.push((calls, State::of(calls, &self.calls)));
         }
-        states
+        let mut conditions: Vec<_> = states
             .into_iter()
             .map(|(condition, state)| state.into_condition(condition, previous, generation, now))
-            .collect()
+            .collect();
+        if self.calls == Finding::Pending {
+            let known = previous.iter().find(|old| &*old.condition_type == calls.as_str());
+            conditions.extend(known.filter(|old| old.observed_generation == generation).cloned());
+        }
+        conditions
     }
 
     const fn ready_parts(&self) -> [(ConditionType, &Finding); 4] {
@@ -315,6 +321,23 @@ mod tests {
         let calls = of(&conditions, ConditionType::CallsSucceeding);
         assert_eq!((calls.status, &*calls.reason), (ConditionStatus::False, "CallsFailing"));
         assert_eq!(findings.problems().collect::<Vec<_>>(), [&Problem::CallsFailing]);
+    }
+
+    #[test]
+    fn what_calls_met_before_a_restart_is_kept_for_the_same_nomination() {
+        let failing = Findings {
+            calls: Finding::Bad(Problem::CallsFailing),
+            ..all_good()
+        };
+        let known = failing.conditions(&[], 1, EARLY);
+        assert_eq!(all_good().conditions(&known, 1, LATE), known, "nothing to write");
+        let types = |conditions: &[Condition]| {
+            conditions
+                .iter()
+                .map(|c| c.condition_type.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert!(!types(&all_good().conditions(&known, 2, LATE)).contains(&"CallsSucceeding".to_owned()));
     }
 
     #[test]

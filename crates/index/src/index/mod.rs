@@ -146,9 +146,9 @@ impl<F: EndpointFactory> Index<F> {
                 webhook,
                 calls,
             } => self.cluster(&cluster, dirty).observe_calls(webhook, calls),
-            Event::RetryEndpoints => {
+            Event::JudgeEndpoints => {
                 for (name, cluster) in &mut self.clusters {
-                    if cluster.retry_endpoints() {
+                    if cluster.judge_endpoints(&self.factory) {
                         dirty.insert(name.clone());
                     }
                 }
