@@ -49,6 +49,18 @@ impl Installation {
 
     /// The same with a webhook that answers as told.
     pub async fn answering(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
+        let this = Self::with_webhook(answer).await;
+        this.apply_manifests().await;
+        this.bind_consumers();
+        this
+    }
+
+    /// Workspaces, a webhook and certificates, with nothing applied yet.
+    pub async fn bare() -> Self {
+        Self::with_webhook(|review| Reply::with_status(review, json!({"objects": 3}))).await
+    }
+
+    async fn with_webhook(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
         let kcp = FakeKcp::start().await;
         kcp.workspace("root:platform", 0);
         let provider = kcp.workspace(PROVIDER, 0);
@@ -64,7 +76,7 @@ impl Installation {
             .write(kcp.directory(), "webhook-client");
         kcp.serving_ca().server(&["127.0.0.1"]).write(kcp.directory(), "server");
         let kubeconfig = kcp.kubeconfig(&kcp.user(SERVER, &[]), "root:platform");
-        let this = Self {
+        Self {
             kubeconfig,
             kcp,
             webhook,
@@ -74,9 +86,7 @@ impl Installation {
             consumers,
             servers: Vec::new(),
             port: free_port(),
-        };
-        this.apply_manifests().await;
-        this
+        }
     }
 
     /// Everything, with one server.
@@ -122,6 +132,10 @@ impl Installation {
             }
             self.kcp.put(PROVIDER, &object);
         }
+    }
+
+    /// Binds the consumers to the provider's export.
+    pub fn bind_consumers(&self) {
         for consumer in &self.consumers {
             self.kcp.put(consumer, &binding(PROVIDER));
         }

@@ -226,7 +226,7 @@ fn enforceable(schema: &ResourceSchema) -> Finding {
 
 const fn calls(calls: Option<Calls>) -> Finding {
     match calls {
-        None => Finding::Pending,
+        None => Finding::Unread,
         Some(Calls::Succeeding) => Finding::Good,
         Some(Calls::Failing) => Finding::Bad(Problem::CallsFailing),
         Some(Calls::ClientCertificateNotRequested) => Finding::Bad(Problem::ClientCertificateNotRequested),

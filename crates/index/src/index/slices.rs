@@ -87,7 +87,7 @@ impl<W> Cluster<W> {
             return Finding::Bad(Problem::EndpointSliceShared);
         }
         match self.slice_reading(slice) {
-            None => Finding::Pending,
+            None => Finding::Unread,
             Some(SliceReading::Missing) => Finding::Bad(Problem::EndpointSliceNotFound),
             Some(SliceReading::Forbidden) => Finding::Bad(Problem::SliceRightsMissing),
             Some(SliceReading::Found(slice)) if !is_for(slice, export) => {
@@ -130,7 +130,9 @@ impl<W> Cluster<W> {
         }
         let export = export.and_then(|export| self.export(export));
         match export.map(|(_, export)| self.slice_finding(export, name, publisher)) {
-            Some(Finding::Pending) => SliceAction::Publish(publisher.url(self.name(), &slice.export).into()),
+            Some(Finding::Pending | Finding::Unread) => {
+                SliceAction::Publish(publisher.url(self.name(), &slice.export).into())
+            }
             Some(Finding::Good | Finding::Bad(_)) | None => SliceAction::Keep,
         }
     }
