@@ -77,7 +77,12 @@ impl Observed {
     }
 
     /// Tells what changed, of each webhook at most once in `pause`, until `stop`.
-    pub(crate) async fn tell(&self, pause: Duration, events: mpsc::Sender<Vec<Event>>, stop: CancellationToken) {
+    pub(crate) async fn tell(
+        self: Arc<Self>,
+        pause: Duration,
+        events: mpsc::Sender<Vec<Event>>,
+        stop: CancellationToken,
+    ) {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while stop.run_until_cancelled(look.tick()).await.is_some() {
@@ -137,9 +142,9 @@ mod tests {
         for second in 0..600 {
             // Flaps with every call.
             if second % 2 == 0 {
-                tally.answered(true)
+                tally.answered(true);
             } else {
-                tally.failed()
+                tally.failed();
             }
             tellings += told(&observed, start + Duration::from_secs(second)).len();
         }

@@ -57,7 +57,7 @@ async fn kubectl_creates_and_finds_the_resource() {
     let consumer = &installation.consumers[1];
     installation.create_until(consumer, 201).await;
     let object = installation.kcp.directory().join("question.json");
-    std::fs::write(&object, support::installation::question()).unwrap();
+    std::fs::write(&object, question()).unwrap();
     let output = kubectl(&installation, consumer)
         .args(["create", "-o", "jsonpath={.status.objects}", "-f"])
         .arg(&object)

@@ -12,7 +12,7 @@ pub(crate) use addresses::AddressArgs;
 pub(crate) use dev::DevArgs;
 pub(crate) use manifests::{ManifestsCommand, NominationArgs, ProviderArgs};
 pub(crate) use serve::{
-    AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, ServeArgs, WebhookClientArgs,
+    AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, SecureServingArgs, ServeArgs, WebhookClientArgs,
 };
 pub(crate) use values::{Bytes, Duration, ExternalUrl, Period, UserName};
 

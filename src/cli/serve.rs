@@ -63,7 +63,9 @@ pub(crate) struct PublisherArgs {
     /// The shards that are to come here, a label selector over their labels; all of them if not given.
     #[arg(long, value_name = "SELECTOR")]
     pub(crate) shard_selector: Option<ShardSelector>,
-    /// The field manager of published entries and the name of the Lease: one for each installation.
+    /// The field manager of published entries and the name of the Lease: one for each installation. Where several
+    /// publish for the same providers, the one whose endpoint an EphemeralWebhook's status names writes its conditions,
+    /// and all should show webhooks certificates of one authority.
     #[arg(long, value_name = "NAME", default_value = "kcp-ephemeral")]
     pub(crate) publisher_name: String,
 }

@@ -29,7 +29,9 @@ use tokio_util::task::TaskTracker;
 use tracing::info;
 
 use crate::calls::Observed;
-use crate::cli::{AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, ServeArgs};
+use crate::cli::{
+    AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, Period, PublisherArgs, SecureServingArgs, ServeArgs,
+};
 use crate::directory::Directory;
 use crate::nominations::Nominations;
 use crate::secure_port::{Pair, SecurePort};
@@ -65,9 +67,8 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
         kubeconfig,
         context,
         export_workspace,
-        resync_period,
+        resync_period: Period(resync),
     } = kcp;
-    let resync = resync_period.0;
     let base = Base::from_kubeconfig(&kubeconfig, context.as_deref()).await?;
     let workspace: Arc<str> = export_workspace.into();
     let platform_hosts = vec![host_of(&base)?, publisher.external_url.host().to_owned()];
@@ -84,21 +85,14 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
         identity: Some(identity),
         ..Options::default()
     })?;
-    let asked = match &authorization.authorization_kubeconfig {
-        Some(kubeconfig) => Some(Base::from_kubeconfig(kubeconfig, None).await?),
-        None => None,
-    };
-    let bases: Vec<_> = std::iter::once(base.clone()).chain(asked.clone()).collect();
-    let access = Access::new(asked.unwrap_or_else(|| base.clone()), access(&authorization));
+    let asked = asked(&authorization).await?;
+    let access = Access::new(asked.clone().unwrap_or_else(|| base.clone()), access(&authorization));
 
     let directory = manifests.map(open).transpose()?;
     let nominations = Nominations::new(directory.as_ref().map(Directory::nominated), &health);
     let port = SecurePort::new(
         listener,
-        Pair {
-            cert: serving.tls_cert_file,
-            key: serving.tls_private_key_file,
-        },
+        pair(serving),
         ServerConfig {
             trust,
             snapshot: nominations.snapshot(),
@@ -142,21 +136,12 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     let (events, changes) = mpsc::channel(QUEUE);
     let (work, to_do) = mpsc::channel(QUEUE);
     if let Some(directory) = directory {
-        tasks.spawn(follow_directory(
-            directory,
-            Arc::clone(&health),
-            events.clone(),
-            drained.clone(),
-        ));
+        tasks.spawn(follow_directory(directory, health, events.clone(), drained.clone()));
     }
-    tasks.spawn({
-        let (events, stop) = (events.clone(), drained.clone());
-        async move { observed.tell(resync, events, stop).await }
-    });
-    for base in bases {
-        let stop = drained.clone();
-        tasks.spawn(async move { base.follow_kubeconfig(stop).await });
+    for base in asked.into_iter().chain([follow.base.clone()]) {
+        tasks.spawn(base.follow_kubeconfig(drained.clone()));
     }
+    tasks.spawn(observed.tell(resync, events.clone(), drained.clone()));
     tasks.spawn(ephemeral_kcp::follow(follow, events.clone(), drained.clone()));
     tasks.spawn(ephemeral_kcp::publish(publish, to_do, events, drained.clone()));
     tasks.spawn(nominations.follow(index, changes, Some(work), resync, drained.clone()));
@@ -229,6 +214,21 @@ fn trust(args: ClientCaArgs) -> Result<TrustConfig> {
             "--requestheader-allowed-names",
         )?,
         user: client_ca_file,
+    })
+}
+
+fn pair(args: SecureServingArgs) -> Pair {
+    Pair {
+        cert: args.tls_cert_file,
+        key: args.tls_private_key_file,
+    }
+}
+
+/// How kcp is asked about callers, where that is to be another way.
+async fn asked(args: &AuthorizationArgs) -> Result<Option<Base>> {
+    Ok(match &args.authorization_kubeconfig {
+        Some(kubeconfig) => Some(Base::from_kubeconfig(kubeconfig, None).await?),
+        None => None,
     })
 }
 

@@ -180,7 +180,7 @@ fn a_resource_that_cannot_be_resolved() {
 #[test]
 fn an_export_whose_resources_are_no_list_says_so() {
     for value in [json!(5), json!({"name": "things"}), json!("things")] {
-        let mut world = world(|objects| objects["export"]["spec"]["resources"] = value.clone());
+        let world = world(|objects| objects["export"]["spec"]["resources"] = value.clone());
         for name in ["w", "other"] {
             assert_eq!(
                 world.condition(name, "ResourceResolved"),

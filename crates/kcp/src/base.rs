@@ -59,7 +59,7 @@ impl Base {
     /// Reads the kubeconfig, and the certificates, keys and tokens that it refers to, again when they change, until
     /// `stop`; for this base and all that were made [`at`](Self::at) other URLs of it. The URL stays: another server in
     /// the kubeconfig is in effect after a restart alone.
-    pub async fn follow_kubeconfig(&self, stop: CancellationToken) {
+    pub async fn follow_kubeconfig(self, stop: CancellationToken) {
         self.site.credentials().follow(self.site.url(), stop).await;
     }
 

@@ -237,6 +237,9 @@ impl<F: EndpointFactory> Index<F> {
             webhook.clone(),
             findings.clone(),
             self.publisher.as_ref(),
+            self.publisher
+                .as_ref()
+                .is_some_and(|publisher| cluster.is_anothers(webhook, publisher)),
         ))
     }
 
