@@ -1,5 +1,6 @@
 //! kcp-ephemeral: a kcp virtual workspace that answers ephemeral resources.
 
+mod calls;
 mod cli;
 mod dev;
 mod directory;

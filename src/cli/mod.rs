@@ -14,9 +14,9 @@ pub(crate) use dev::DevArgs;
 pub(crate) use doctor::{DoctorArgs, OutputFormat, ProviderViewArgs, ResourceName};
 pub(crate) use manifests::{ManifestsCommand, NominationArgs, ProviderArgs};
 pub(crate) use serve::{
-    AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, ServeArgs, WebhookClientArgs,
+    AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, SecureServingArgs, ServeArgs, WebhookClientArgs,
 };
-pub(crate) use values::{Bytes, Duration, ExternalUrl, UserName};
+pub(crate) use values::{Bytes, Duration, ExternalUrl, Period, UserName};
 
 /// Ephemeral resources for kcp: custom resources that are questions, answered by the provider's webhook.
 #[derive(Debug, Parser)]

@@ -18,6 +18,7 @@ use ephemeral_apiserver::health::Health;
 use ephemeral_apiserver::identity::{NamedCa, Trust, TrustConfig};
 use ephemeral_apiserver::request_info::UnionPaths;
 use ephemeral_index::{Event, Index, Source};
+use ephemeral_kcp::RESYNC;
 use ephemeral_webhook_client::{ClientIdentity, Options, WebhookClient};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -83,6 +84,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     let mut index = Index::new(
         Webhooks {
             client,
+            observed: None,
             max_in_flight: MAX_IN_FLIGHT,
         },
         None,
@@ -115,7 +117,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
         let stop = stop.clone();
         async move { directory.follow(&health, events, stop).await }
     });
-    tasks.spawn(nominations.follow(index, changes, None, stop.clone()));
+    tasks.spawn(nominations.follow(index, changes, None, RESYNC, stop.clone()));
     port.serve(&tasks, &stop);
     tasks.close();
     announce(&format!("https://{address}"), &dir, webhook.is_some());

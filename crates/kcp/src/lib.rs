@@ -10,6 +10,7 @@
 pub mod access;
 mod backoff;
 pub mod base;
+mod credentials;
 mod fold;
 mod follow;
 mod login;
@@ -22,7 +23,7 @@ mod testing;
 mod tests;
 
 pub use base::{Base, BaseError, Cluster, RequestError};
-pub use fold::fold;
+pub use fold::{RESYNC, fold};
 pub use follow::{FollowConfig, follow};
 pub use login::Login;
 pub use publish::{PublishConfig, Work, publish};
