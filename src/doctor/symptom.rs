@@ -135,7 +135,7 @@ fn of_server(message: &str) -> Option<Meaning> {
                 .to_owned(),
         ));
     }
-    if message.contains("is starting and has not read all") {
+    if message.contains("has not read all resources yet") {
         return Some(meaning(
             HopName::Server,
             "it has not read everything yet",
@@ -235,7 +235,7 @@ mod tests {
                 .to_string(),
                 HopName::Nomination,
             ),
-            (PlatformFault::Starting.to_string(), HopName::Server),
+            (PlatformFault::NotRead.to_string(), HopName::Server),
             (PlatformFault::AuthorizationUnavailable.to_string(), HopName::Server),
         ] {
             assert_eq!(hop(503, &message), Some(expected), "{message}");
