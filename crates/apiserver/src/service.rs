@@ -14,7 +14,7 @@ use rustls_pki_types::UnixTime;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::authorize::{Attributes, Authorizer, Decision};
+use crate::authorize::{Attributes, Authorizer, Decision, Undecided};
 use crate::create::{Answered, Create, Means};
 use crate::discovery::Documents;
 use crate::fault::{ClientFault, Fault, MAX_BODY_BYTES, NotAllowed, PlatformFault};
@@ -200,10 +200,10 @@ impl Server {
 
 /// 404, unless what is asked for may merely not have been read yet.
 fn not_found(snapshot: &Snapshot) -> Fault {
-    if snapshot.is_complete() {
+    if snapshot.is_whole() {
         ClientFault::NotFound.into()
     } else {
-        PlatformFault::Starting.into()
+        PlatformFault::NotRead.into()
     }
 }
 
@@ -335,7 +335,12 @@ impl ResourceRequest<'_> {
                 }))
                 .into())
             }
-            Err(_) => Err(PlatformFault::AuthorizationUnavailable.into()),
+            Err(Undecided::Unavailable) => Err(PlatformFault::AuthorizationUnavailable.into()),
+            Err(Undecided::TooMany) => Err(ClientFault::TooManyRequests {
+                message: "too many requests of this user wait to be authorized, please try again later",
+                retry_after: 1,
+            }
+            .into()),
         }
     }
 

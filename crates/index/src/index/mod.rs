@@ -72,6 +72,7 @@ impl<F: EndpointFactory> Index<F> {
             self.settle(&cluster);
         }
         self.snapshot.complete = self.snapshot.complete || self.sources.all_read();
+        self.snapshot.whole = self.sources.none_unread();
         Update {
             snapshot: Arc::new(self.snapshot.clone()),
             statuses: self.changed_statuses(),
@@ -146,9 +147,9 @@ impl<F: EndpointFactory> Index<F> {
                 webhook,
                 calls,
             } => self.cluster(&cluster, dirty).observe_calls(webhook, calls),
-            Event::RetryEndpoints => {
+            Event::JudgeEndpoints => {
                 for (name, cluster) in &mut self.clusters {
-                    if cluster.retry_endpoints() {
+                    if cluster.judge_endpoints(&self.factory) {
                         dirty.insert(name.clone());
                     }
                 }
@@ -237,6 +238,9 @@ impl<F: EndpointFactory> Index<F> {
             webhook.clone(),
             findings.clone(),
             self.publisher.as_ref(),
+            self.publisher
+                .as_ref()
+                .is_some_and(|publisher| cluster.is_anothers(webhook, publisher)),
         ))
     }
 
@@ -269,6 +273,10 @@ struct Sources {
 impl Sources {
     fn all_read(&self) -> bool {
         self.known.is_some() && self.awaited().next().is_none()
+    }
+
+    fn none_unread(&self) -> bool {
+        self.known.as_ref().is_some_and(|known| known.is_subset(&self.complete))
     }
 
     fn awaited(&self) -> impl Iterator<Item = &Source> {
