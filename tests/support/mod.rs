@@ -155,6 +155,18 @@ pub fn skipped(what: &str) {
     eprintln!("SKIPPED: {what}");
 }
 
+/// Whether there is a kubectl; says so where there is none, and fails where one is required.
+pub async fn has_kubectl() -> bool {
+    let found = Command::new("kubectl").args(["version", "--client"]).output().await;
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        let required = std::env::var_os("KCP_EPHEMERAL_REQUIRE_KUBECTL").is_some();
+        assert!(!required, "kubectl is not on PATH");
+        skipped("kubectl is not on PATH, so nothing here was tested with it");
+    }
+    found
+}
+
 /// The root of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
