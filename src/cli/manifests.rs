@@ -15,7 +15,7 @@ pub(crate) enum ManifestsCommand {
     Platform(UserArgs),
     /// The binding that gives a provider the kind EphemeralWebhook: for a provider's workspace.
     Provider(ProviderArgs),
-    /// What nominates a webhook: for the workspace of the provider's export, applied with --server-side.
+    /// What nominates a webhook: for the workspace of the provider's export, applied as it says.
     Nomination(NominationArgs),
 }
 

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod dev;
+mod doctor;
 mod manifests;
 mod serve;
 mod values;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use addresses::AddressArgs;
 pub(crate) use dev::DevArgs;
+pub(crate) use doctor::{DoctorArgs, OutputFormat, ProviderViewArgs, ResourceName};
 pub(crate) use manifests::{ManifestsCommand, NominationArgs, ProviderArgs};
 pub(crate) use serve::{
     AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, SecureServingArgs, ServeArgs, WebhookClientArgs,
@@ -36,6 +38,11 @@ pub(crate) enum Command {
     /// Print what to apply with kubectl.
     #[command(subcommand)]
     Manifests(ManifestsCommand),
+    /// Follow a resource hop by hop, from the consumer's binding to the webhook, and say what mends it.
+    ///
+    /// Prints a line for each hop: ✓ as it should be, ✗ broken, with the fix, – not visible with these credentials.
+    /// Exits with 0 when no hop is broken, 1 when one is, 2 for wrong use.
+    Doctor(Box<DoctorArgs>),
 }
 
 /// How to log; the log goes to standard error.

@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use ephemeral_apiserver::ServerConfig;
 use ephemeral_apiserver::authorize::AllowAll;
 use ephemeral_apiserver::flow::FlowConfig;
@@ -49,6 +49,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     } = args;
     let shutdown = signals::shutdown()?;
     fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let _lock = lock(&dir)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
@@ -127,6 +128,20 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     match webhook {
         Some(webhook) => webhook.end().await,
         None => Ok(()),
+    }
+}
+
+/// Keeps a second `dev` out of the directory: it would lead the kubeconfig of the first elsewhere. The lock is the
+/// process's, so that nothing stays behind when it is killed.
+fn lock(dir: &Path) -> Result<fs::File> {
+    let path = dir.join("lock");
+    let file = fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => {
+            bail!("another dev uses {}: end it, or choose another --dir", dir.display())
+        }
+        Err(fs::TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
     }
 }
 

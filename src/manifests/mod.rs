@@ -114,10 +114,23 @@ fn nomination(args: &NominationArgs, ca_bundle: Option<&str>) -> String {
         url,
         ca_file: _,
     } = args;
-    let intro = "# For the workspace of the APIExport, with `kubectl apply --server-side`: the part of the APIExport below is\n\
-                 # merged into it, where a client-side apply would drop its other resources. A resource has one storage:\n\
-                 # where the APIExport says storage.crd, take that out first.\n";
     let slice = format!("{export}.ephemeral");
+    let storage = json!({"virtual": {
+        "reference": {"apiGroup": "apis.kcp.io", "kind": "APIExportEndpointSlice", "name": slice},
+        // kcp requires a text here and asks nothing of it.
+        "identityHash": "ephemeral",
+    }});
+    // Applied under the name that the APIExport itself is applied under, the part would take the place of the whole. And
+    // storage.crd is what kcp makes of no storage; it cannot be taken out by itself, since there has to be one.
+    let intro = format!(
+        "# For the workspace of the APIExport, with\n\
+         #   kubectl apply --server-side --field-manager=nomination -f FILE\n\
+         # A client-side apply, or one under the field manager of the rest of the APIExport, would drop what the part\n\
+         # below does not name. Where the APIExport is applied from a file, have the storage in that file instead.\n\
+         # The APIExport must list the resource with its schema, and with no other storage. Where it says storage.crd,\n\
+         # as kcp does of itself where nothing is said, first (0 is the place of the resource in the list):\n\
+         #   kubectl patch apiexport {export} --type=json -p '[{{\"op\":\"replace\",\"path\":\"/spec/resources/0/storage\",\"value\":{storage}}}]'\n"
+    );
     let mut webhook = json!({
         "apiVersion": "ephemeral.contrib.kcp.io/v1alpha1",
         "kind": "EphemeralWebhook",
@@ -141,11 +154,7 @@ fn nomination(args: &NominationArgs, ca_bundle: Option<&str>) -> String {
             "spec": {"resources": [{
                 "name": resource,
                 "group": group,
-                "storage": {"virtual": {
-                    "reference": {"apiGroup": "apis.kcp.io", "kind": "APIExportEndpointSlice", "name": slice},
-                    // kcp requires a text here and asks nothing of it.
-                    "identityHash": "ephemeral",
-                }},
+                "storage": storage,
             }]},
         }),
         webhook,

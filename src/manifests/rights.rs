@@ -52,7 +52,8 @@ pub(crate) const SLICES: &[Rule] = &[
 /// In the workspace of this project's own export: to find the export's virtual workspaces, and to use them.
 pub(crate) const PLATFORM: &[Rule] = &[
     Rule::new("apis.kcp.io", &["apiexportendpointslices"], &["list", "watch"]),
-    Rule::new("apis.kcp.io", &["apiexports/content"], &["*"]).named(&[OWN_EXPORT]),
+    // kcp asks for the verb of the request to the virtual workspace: conditions are a patch.
+    Rule::new("apis.kcp.io", &["apiexports/content"], &["list", "watch", "patch"]).named(&[OWN_EXPORT]),
 ];
 
 /// In the namespace `default` of that workspace: to hold the Lease of the replica that publishes.

@@ -108,7 +108,7 @@ fn rights_are_the_users_and_no_more_than_these() {
         of(&[
             "access /",
             "list,watch apiexportendpointslices",
-            "* apiexports/content ephemeral.contrib.kcp.io",
+            "list,watch,patch apiexports/content ephemeral.contrib.kcp.io",
             "get,create,update leases",
         ])
     );

@@ -128,9 +128,9 @@ pub enum ProviderFault {
 /// What the operator's side cannot do at the moment.
 #[derive(Debug, thiserror::Error)]
 pub enum PlatformFault {
-    /// The first complete read of the nominations is still under way.
-    #[error("the server is starting and has not read all resources yet")]
-    Starting,
+    /// The first complete read of the nominations is still under way, or waits for a shard that is away.
+    #[error("the server has not read all resources yet")]
+    NotRead,
     /// kcp could not be asked whether the caller may do this.
     #[error("the authorization of this request cannot be checked at the moment")]
     AuthorizationUnavailable,
@@ -285,7 +285,7 @@ impl Fault {
                 ProviderFault::BrokenContract { .. } => internal_error(&message),
             },
             Self::Platform(fault) => match fault {
-                PlatformFault::Starting | PlatformFault::AuthorizationUnavailable => plain(503, "ServiceUnavailable"),
+                PlatformFault::NotRead | PlatformFault::AuthorizationUnavailable => plain(503, "ServiceUnavailable"),
                 PlatformFault::Overloaded => too_many_requests(message, 1),
                 PlatformFault::Hops(_) | PlatformFault::Internal(_) => internal_error(&message),
             },
@@ -351,7 +351,7 @@ mod tests {
                 why: "w",
             }
             .into(),
-            PlatformFault::Starting.into(),
+            PlatformFault::NotRead.into(),
             PlatformFault::AuthorizationUnavailable.into(),
         ];
         for fault in faults {

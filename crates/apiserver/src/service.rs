@@ -199,10 +199,10 @@ impl Server {
 
 /// 404, unless what is asked for may merely not have been read yet.
 fn not_found(snapshot: &Snapshot) -> Fault {
-    if snapshot.is_complete() {
+    if snapshot.is_whole() {
         ClientFault::NotFound.into()
     } else {
-        PlatformFault::Starting.into()
+        PlatformFault::NotRead.into()
     }
 }
 

@@ -20,6 +20,7 @@ pub struct Snapshot<W> {
     pub(crate) problems: HashTrieMapSync<Subject, Arc<[Problem]>>,
     pub(crate) nominations: usize,
     pub(crate) complete: bool,
+    pub(crate) whole: bool,
 }
 
 impl<W> Snapshot<W> {
@@ -40,10 +41,15 @@ impl<W> Snapshot<W> {
         self.schemas.get(cluster)?.get(name)
     }
 
-    /// Whether every source was read to its end once (or given up on). Until then what is not in the snapshot may
-    /// merely not have been read. Once true it stays true.
+    /// Whether every source was read to its end once, or given up on. Once true it stays true.
     pub fn is_complete(&self) -> bool {
         self.complete
+    }
+
+    /// Whether every source was read to its end once. What is not in a snapshot that is not whole may merely not have
+    /// been read, as long as a shard is away that was never reached.
+    pub fn is_whole(&self) -> bool {
+        self.whole
     }
 
     /// What is wrong, by what it is wrong with, in no order; for `/readyz?verbose` and the log.
@@ -73,6 +79,7 @@ impl<W> Default for Snapshot<W> {
             problems: HashTrieMapSync::default(),
             nominations: 0,
             complete: false,
+            whole: false,
         }
     }
 }
@@ -85,6 +92,7 @@ impl<W> Clone for Snapshot<W> {
             problems: self.problems.clone(),
             nominations: self.nominations,
             complete: self.complete,
+            whole: self.whole,
         }
     }
 }

@@ -102,11 +102,15 @@ fn a_shard_that_is_away_keeps_its_nominations() {
     assert_eq!(world.index.awaited().collect::<Vec<_>>(), [&b]);
     let update = world.apply([Event::Away(b.clone())]);
     assert!(update.snapshot.is_complete(), "a dead shard does not hold up the rest");
+    assert!(!update.snapshot.is_whole(), "and nobody knows what else it has");
     assert_eq!(update.snapshot.len(), 2);
 
+    let update = world.apply([Event::Complete(b.clone())]);
+    assert!(update.snapshot.is_whole());
     world.apply([Event::Away(a.clone())]);
     let snapshot = world.snapshot();
     assert!(snapshot.is_complete(), "once complete, always complete");
+    assert!(snapshot.is_whole(), "it was read");
     assert_eq!(snapshot.len(), 2);
 
     // What was deleted meanwhile is missing from the first list after the return.

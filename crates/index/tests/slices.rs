@@ -105,6 +105,17 @@ fn the_entry_is_withdrawn_with_the_last_nomination_and_stays_with_a_broken_one()
 }
 
 #[test]
+fn the_entry_stays_while_the_export_of_a_nomination_cannot_be_seen() {
+    let (mut world, _) = world(owned(slice("c", "e", &own_entry()), "kcp-ephemeral"));
+    let withdraws = |world: &World| world.index.slices().any(|slice| slice.action == SliceAction::Withdraw);
+    let update = world.apply([delete(&shard("a"), Kind::APIExport, "c", "e")]);
+    assert_ne!(action(&update), Some(&SliceAction::Withdraw));
+    assert!(!withdraws(&world));
+    world.apply([delete(&shard("a"), Kind::EphemeralWebhook, "c", "w")]);
+    assert!(withdraws(&world));
+}
+
+#[test]
 fn an_entry_that_was_left_behind_while_the_server_was_down_is_withdrawn() {
     let mut world = World::complete();
     let update = world.apply([apply(&shard("a"), export("c", "e", &["things"]))]);

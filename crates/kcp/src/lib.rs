@@ -13,6 +13,7 @@ pub mod base;
 mod credentials;
 mod fold;
 mod follow;
+mod login;
 mod publish;
 mod request;
 mod stats;
@@ -24,6 +25,7 @@ mod tests;
 pub use base::{Base, BaseError, Cluster, RequestError};
 pub use fold::{RESYNC, fold};
 pub use follow::{FollowConfig, follow};
+pub use login::Login;
 pub use publish::{PublishConfig, Work, publish};
 pub use stats::{Counts, Stats};
 

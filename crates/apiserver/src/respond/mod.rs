@@ -364,7 +364,7 @@ mod tests {
         let responder = responder(&Method::POST, "", &[]);
         let overloaded = responder.fault(&PlatformFault::Overloaded.into());
         assert_eq!(overloaded.headers()[RETRY_AFTER], "1");
-        let starting = responder.fault(&PlatformFault::Starting.into());
+        let starting = responder.fault(&PlatformFault::NotRead.into());
         assert!(!starting.headers().contains_key(RETRY_AFTER));
     }
 

@@ -72,6 +72,7 @@ impl<F: EndpointFactory> Index<F> {
             self.settle(&cluster);
         }
         self.snapshot.complete = self.snapshot.complete || self.sources.all_read();
+        self.snapshot.whole = self.sources.none_unread();
         Update {
             snapshot: Arc::new(self.snapshot.clone()),
             statuses: self.changed_statuses(),
@@ -272,6 +273,10 @@ struct Sources {
 impl Sources {
     fn all_read(&self) -> bool {
         self.known.is_some() && self.awaited().next().is_none()
+    }
+
+    fn none_unread(&self) -> bool {
+        self.known.as_ref().is_some_and(|known| known.is_subset(&self.complete))
     }
 
     fn awaited(&self) -> impl Iterator<Item = &Source> {

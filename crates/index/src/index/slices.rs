@@ -150,7 +150,10 @@ impl<W> Cluster<W> {
             Some(SliceReading::Found(slice)) => slice,
         };
         let nominated = |export: &Arc<str>| self.relations.targets_of_export(export).next().is_some();
-        if !export.into_iter().chain(exports).any(nominated) {
+        // An export that is not visible, because its claims are not accepted or it was deleted, says no longer which
+        // slice it refers to: what is nominated of it keeps this server's clear error for its consumers.
+        let unseen = self.export(&slice.export).is_none() && nominated(&slice.export);
+        if !unseen && !export.into_iter().chain(exports).any(nominated) {
             return if publisher.has_any(slice) {
                 SliceAction::Withdraw
             } else {

@@ -68,6 +68,8 @@ struct Shard {
     /// The kinds that could not be read lately, and since when there have been any.
     failing: BTreeSet<Kind>,
     failing_since: Option<Instant>,
+    /// Why the last one could not be, for the operator.
+    last_failure: Option<Failure>,
     away: bool,
     complete: bool,
 }
@@ -81,6 +83,7 @@ impl Shard {
             listed: BTreeSet::new(),
             failing: BTreeSet::new(),
             failing_since: None,
+            last_failure: None,
             away: false,
             complete: false,
         }
@@ -93,7 +96,11 @@ impl Shard {
     }
 
     fn miss(&mut self) -> Vec<Event> {
-        tracing::warn!(source = %self.source, "does not answer; what is known of it stays");
+        let error = self
+            .last_failure
+            .as_ref()
+            .map(|failure| failure as &dyn std::error::Error);
+        tracing::warn!(source = %self.source, error, "cannot be read; what is known of it stays");
         self.away = true;
         vec![Event::Away(self.source.clone())]
     }
@@ -103,7 +110,7 @@ impl Shard {
         let mut events = Vec::new();
         match seen {
             Seen::Failed(failure) => {
-                self.fail(kind, &failure);
+                self.fail(kind, failure);
                 return events;
             }
             Seen::Answered => {}
@@ -124,6 +131,7 @@ impl Shard {
             return events;
         }
         self.failing_since = None;
+        self.last_failure = None;
         let returned = std::mem::take(&mut self.away);
         if returned {
             tracing::info!(source = %self.source, "answers again");
@@ -135,9 +143,10 @@ impl Shard {
         events
     }
 
-    fn fail(&mut self, kind: Kind, failure: &Failure) {
+    fn fail(&mut self, kind: Kind, failure: Failure) {
         self.stats.failures.increment();
-        tracing::debug!(source = %self.source, %kind, error = failure as &dyn std::error::Error, "cannot be read");
+        tracing::debug!(source = %self.source, %kind, error = &failure as &dyn std::error::Error, "cannot be read");
+        self.last_failure = Some(failure);
         self.failing.insert(kind);
         self.failing_since.get_or_insert_with(Instant::now);
     }
