@@ -156,7 +156,11 @@ impl Directory {
     /// Re-reads the directory until `stop`, and tells `events` what it holds whenever that changed. What is wrong with
     /// it is listed at `readyz?verbose`.
     pub(crate) async fn follow(mut self, health: &Health, events: mpsc::Sender<Vec<Event>>, stop: CancellationToken) {
-        let problems = Arc::new(ArcSwap::from_pointee(Vec::new()));
+        let found = self.problems();
+        for problem in &found {
+            warn!(problem, "a manifest cannot be used");
+        }
+        let problems = Arc::new(ArcSwap::from_pointee(found));
         health.problems({
             let problems = Arc::clone(&problems);
             move || problems.load().to_vec()
@@ -178,7 +182,7 @@ impl Directory {
                 self.note_nominated();
                 let now = self.problems();
                 for problem in now.iter().filter(|problem| !problems.load().contains(problem)) {
-                    warn!(problem, "a manifest cannot be read");
+                    warn!(problem, "a manifest cannot be used");
                 }
                 problems.store(Arc::new(now));
                 if events.send(self.events()).await.is_err() {
@@ -196,6 +200,11 @@ impl Directory {
             .chain(self.files.values().filter_map(|file| file.problem.as_ref()));
         own.map(|error| one_line(error))
             .chain(self.repeated().iter().map(|error| one_line(error)))
+            .chain(
+                self.files
+                    .iter()
+                    .flat_map(|(path, file)| invalid_exports(path, &file.objects)),
+            )
             .collect()
     }
 
@@ -263,6 +272,22 @@ impl File {
             }
         }
     }
+}
+
+/// What nominates a resource of such an APIExport says so; but there may be nothing that does.
+fn invalid_exports(path: &Path, objects: &[Object]) -> impl Iterator<Item = String> {
+    objects.iter().filter_map(move |object| match object {
+        Object::Export(export) => {
+            let (invalid, meta) = (export.invalid?, &export.meta);
+            Some(format!(
+                "{}: APIExport {}/{}: {invalid}",
+                path.display(),
+                meta.cluster,
+                meta.name
+            ))
+        }
+        _ => None,
+    })
 }
 
 /// The manifests in a directory: `*.yaml`, `*.yml` and `*.json`, hidden ones left out (`..data` of a `ConfigMap`).

@@ -6,13 +6,14 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{LogFormat, LoggingArgs};
 
-/// kube logs each failed request as an error, whatever its caller makes of it; what matters of that is logged there.
-const QUIET: &str = "kube_client::client::builder=off";
+/// What is left out unless `--log-level` names it. kube's client logs each failed request as an error, where whoever
+/// asked knows better what it means, and says it in a line of its own.
+const QUIET: &str = "kube_client=off";
 
 /// Starts logging. A filter that cannot be read is reported and replaced by `info`: logging less than asked for must
 /// not keep the server from running.
 pub(crate) fn init(args: &LoggingArgs) {
-    let filter = EnvFilter::try_new(format!("{QUIET},{}", args.log_level));
+    let filter = filter(&args.log_level);
     let refused = filter.as_ref().err().map(ToString::to_string);
     let builder = tracing_subscriber::fmt()
         .with_writer(stderr)
@@ -31,8 +32,37 @@ pub(crate) fn init(args: &LoggingArgs) {
     }
 }
 
+/// Of two directives for one target, the later counts.
+fn filter(directives: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
+    EnvFilter::try_new(format!("{QUIET},{directives}"))
+}
+
 /// Says in one line why the program ends.
 pub(crate) fn fatal(error: &anyhow::Error) {
     // Nothing is left to be done where even standard error is closed.
     let _ = writeln!(stderr(), "kcp-ephemeral: {error:#}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_noise_of_libraries_is_left_out_unless_it_is_asked_for() {
+        for (directives, kube) in [
+            ("info", "kube_client=off"),
+            ("debug", "kube_client=off"),
+            ("info,kube_client=debug", "kube_client=debug"),
+        ] {
+            let filter = filter(directives).unwrap().to_string();
+            assert_eq!(
+                filter
+                    .split(',')
+                    .filter(|part| part.contains("kube"))
+                    .collect::<Vec<_>>(),
+                [kube]
+            );
+        }
+        assert!(filter("info,=").is_err());
+    }
 }

@@ -1,8 +1,10 @@
 //! kcp-ephemeral: a kcp virtual workspace that answers ephemeral resources.
 
+mod calls;
 mod cli;
 mod dev;
 mod directory;
+mod doctor;
 mod errors;
 mod logging;
 mod manifests;
@@ -25,24 +27,22 @@ fn main() -> ExitCode {
         .install_default()
         .expect("nothing installed a provider before");
     let done = match command {
-        Command::Dev(args) => run(dev::dev(args)),
-        Command::Serve(args) => run(serve::serve(*args)),
-        Command::Manifests(command) => manifests::print(&command),
+        Command::Dev(args) => run(dev::dev(args)).map(|()| ExitCode::SUCCESS),
+        Command::Serve(args) => run(serve::serve(*args)).map(|()| ExitCode::SUCCESS),
+        Command::Manifests(command) => manifests::print(&command).map(|()| ExitCode::SUCCESS),
+        Command::Doctor(args) => run(async { Ok(doctor::doctor(*args).await) }),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            logging::fatal(&error);
-            ExitCode::FAILURE
-        }
-    }
+    done.unwrap_or_else(|error| {
+        logging::fatal(&error);
+        ExitCode::FAILURE
+    })
 }
 
 /// Stack of the runtime's threads, bytes. Walks over deeply nested objects grow their stack by themselves; this keeps
 /// them from having to in all but hostile cases.
 const THREAD_STACK: usize = 4 * 1024 * 1024;
 
-fn run(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+fn run<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(THREAD_STACK)
         .enable_all()

@@ -1,6 +1,7 @@
 //! The fold of what happens into the snapshot, and what the operator is told of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use ephemeral_apiserver::health::{Health, Task};
@@ -64,11 +65,12 @@ impl Nominations {
         index: Index<Webhooks>,
         events: mpsc::Receiver<Vec<Event>>,
         publisher: Option<mpsc::Sender<Work>>,
+        resync: Duration,
         stop: CancellationToken,
     ) {
         let folding = spawn_blocking(move || {
             let swap = |index: &Index<Webhooks>, snapshot| self.show(index, snapshot);
-            Handle::current().block_on(ephemeral_kcp::fold(index, events, publisher, swap, stop));
+            Handle::current().block_on(ephemeral_kcp::fold(index, events, publisher, resync, swap, stop));
         });
         if let Err(error) = folding.await {
             warn!(%error, "nominations are not followed any longer");

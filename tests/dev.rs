@@ -111,6 +111,16 @@ async fn what_keeps_it_from_starting_is_one_clear_line() {
 }
 
 #[tokio::test]
+async fn a_second_one_keeps_out_of_the_directory_of_the_first() {
+    let dev = Dev::start(&[]).await;
+    let kubeconfig = fs::read(dev.kubeconfig()).unwrap();
+    let dir = dev.directory().to_str().unwrap();
+    let line = refused(&["--dir", dir, "--port", "0"]).await;
+    assert!(line.contains("another dev uses") && line.contains(dir), "{line}");
+    assert_eq!(fs::read(dev.kubeconfig()).unwrap(), kubeconfig);
+}
+
+#[tokio::test]
 async fn changed_manifests_are_served_and_broken_ones_keep_the_last_good_nomination() {
     let provider = Provider::echoing().await;
     let field = |name: &str| {

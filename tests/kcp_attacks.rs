@@ -75,12 +75,38 @@ async fn a_slice_that_leads_elsewhere_gets_nothing() {
         format!("{services}//{provider}/{GROUP}"),
         format!("{services}/{provider}%2f{GROUP}"),
         format!("{services}/{attacker}/{GROUP}"),
+        // Kin of these: other ways to end, hide or repeat a part of a path.
+        format!("{base};/clusters/{victim}"),
+        format!("{base}/clusters/{victim};"),
+        format!("{base}/clusters/{victim};x=#"),
+        format!("{base}%23"),
+        format!("{base}%2f..%2f{GROUP}"),
+        format!("{base}/clusters/{victim}%2f"),
+        format!("{base}/clusters/{victim}%2F%2e%2E%2f#"),
+        format!("{base}/clusters/{victim}%23"),
+        format!("{base}/clusters/{victim}%3f#"),
+        format!("{base}/clusters/{victim}%00#"),
+        format!("{base}/clusters/{victim}%0a#"),
+        format!("{base}/clusters/{victim}%5c#"),
+        format!("{base}/clusters/{victim}%252f#"),
+        format!("{base}/clusters/{}#", victim.to_uppercase()),
+        format!("{base}/CLUSTERS/{victim}#"),
+        format!("{root}/Services/ephemeral/{provider}/{GROUP}/clusters/{victim}#"),
+        format!("{services}/{provider}/{}/clusters/{victim}#", GROUP.to_uppercase()),
+        format!("{base}/clusters/{victim}/clusters/{victim}#"),
+        format!("{base}/clusters/{victim}"),
+        format!("{base}/clusters/root:consumer-0#"),
+        format!("{base}/clusters/{victim}?dryRun=All&x="),
+        format!("{base}/clusters/{victim}/apis/{GROUP}/v1alpha1/namespaces/default/bucketinfos/photos?x="),
+        format!("{base}/clusters/{victim}/apis/{GROUP}/v1alpha1/bucketinfos?x="),
+        format!("{base}/clusters/{}#", "a".repeat(60_000)),
+        format!("{base}/{}clusters/{victim}#", "x/".repeat(30_000)),
     ];
     for url in urls {
         let answer = lead_to(&installation, &url).await;
         assert!(
             answer.status.is_client_error(),
-            "{url}: {} {}",
+            "{url:.300}: {} {}",
             answer.status,
             answer.text()
         );

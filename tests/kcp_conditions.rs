@@ -4,7 +4,12 @@ mod support;
 
 use serde_json::{Value, json};
 
-use support::installation::{GROUP, Installation, NOMINATION, SERVER, SLICE};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use ephemeral_testing::pki::{Authority, Validity};
+use ephemeral_testing::webhook::{ClientAuth, Reply};
+use http::StatusCode;
+use support::installation::{GROUP, Installation, NOMINATION, SERVER, SLICE, schema, without_version};
 
 const PROVIDER: &str = "root:provider";
 
@@ -18,17 +23,10 @@ async fn broken(
     let good = installation.object(plural, name);
     let mut bad = good.clone();
     change(&mut bad);
-    let mend = |mut object: Value| {
-        object["metadata"]
-            .as_object_mut()
-            .expect("metadata")
-            .remove("resourceVersion");
-        object
-    };
-    installation.kcp.put(PROVIDER, &mend(bad));
+    installation.kcp.put(PROVIDER, &without_version(bad));
     installation.wait_for(condition, &format!("False {reason}")).await;
-    installation.wait_for("Ready", "False").await;
-    installation.kcp.put(PROVIDER, &mend(good));
+    installation.wait_for("Ready", &format!("False {reason}")).await;
+    installation.kcp.put(PROVIDER, &without_version(good));
     installation.wait_for("Ready", "True").await;
 }
 
@@ -42,13 +40,33 @@ type Change = fn(&mut Value);
 async fn what_is_wrong_with_the_export() {
     let installation = Installation::start().await;
     installation.wait_for("Ready", "True").await;
+    let mut unsupported = schema();
+    unsupported["metadata"]["name"] = "v3.bucketinfos.s3.example.com".into();
+    // Go's expressions look neither ahead nor back.
+    unsupported["spec"]["versions"][0]["schema"]["properties"]["spec"]["properties"]["bucket"]["pattern"] =
+        "^(?!x)".into();
+    installation.kcp.put(PROVIDER, &unsupported);
+    let mut other = schema();
+    other["metadata"]["name"] = "v1.others.s3.example.com".into();
+    other["spec"]["names"]["plural"] = "others".into();
+    installation.kcp.put(PROVIDER, &other);
     let export = ("apiexports", GROUP);
-    let cases: [(&str, &str, Change); 5] = [
+    let cases: [(&str, &str, Change); 8] = [
         ("ResourceResolved", "ResourceNotInExport", |export| {
             export["spec"]["resources"] = json!([]);
         }),
         ("ResourceResolved", "SchemaNotFound", |export| {
             export["spec"]["resources"][0]["schema"] = "v2.bucketinfos.s3.example.com".into();
+        }),
+        ("ResourceResolved", "SchemaOfOtherResource", |export| {
+            export["spec"]["resources"][0]["schema"] = "v1.others.s3.example.com".into();
+        }),
+        ("ResourceResolved", "SchemaUnsupported", |export| {
+            export["spec"]["resources"][0]["schema"] = "v3.bucketinfos.s3.example.com".into();
+        }),
+        // kcp refuses this one; a server must not take it for an empty list all the same.
+        ("ResourceResolved", "ExportInvalid", |export| {
+            export["spec"]["resources"] = json!([{"name": "bucketinfos", "group": GROUP}]);
         }),
         ("EndpointPublished", "StorageNotVirtual", |export| {
             *virtual_storage(export) = json!({"crd": {}});
@@ -80,7 +98,8 @@ async fn what_is_wrong_with_the_nomination() {
     installation.wait_for("Ready", "True").await;
     let nomination = ("ephemeralwebhooks", NOMINATION);
     let valid = "EphemeralEndpointsValid";
-    let cases: [(&str, &str, &str, Value); 4] = [
+    let expired = Authority::valid("expired", Validity::Expired);
+    let cases: [(&str, &str, &str, Value); 7] = [
         (
             "ResourceResolved",
             "ExportNotFound",
@@ -90,6 +109,9 @@ async fn what_is_wrong_with_the_nomination() {
         (valid, "URLRefused", "url", "https://10.0.0.1/".into()),
         (valid, "CABundleInvalid", "caBundle", "bm90IGEgY2VydGlmaWNhdGU=".into()),
         (valid, "URLInvalid", "url", "http://localhost/".into()),
+        (valid, "CABundleExpired", "caBundle", bundle(&expired)),
+        ("Accepted", "FieldInvalid", "timeoutSeconds", 31.into()),
+        ("Accepted", "FieldInvalid", "failurePolicy", "Sometimes".into()),
     ];
     for (condition, reason, field, value) in cases {
         broken(&installation, nomination, (condition, reason), |webhook| {
@@ -139,19 +161,151 @@ async fn what_is_wrong_with_the_slice() {
         let slices = question.resource.starts_with("apiexportendpointslices") && question.user.name == SERVER;
         (slices && question.cluster == provider).then_some(false)
     });
-    let touch = |value: &str| {
-        let mut export = installation.object("apiexports", GROUP);
-        export["spec"]["resources"][0]["storage"]["virtual"]["reference"]["name"] = value.into();
-        export["metadata"]
-            .as_object_mut()
-            .expect("metadata")
-            .remove("resourceVersion");
-        installation.kcp.put(PROVIDER, &export);
-    };
-    touch("another");
     installation
         .wait_for("EndpointPublished", "False SliceRightsMissing")
         .await;
+    installation.kcp.set_policy(|_| None);
+    installation.wait_for("Ready", "True").await;
+
+    // It may read them and not write.
+    installation.kcp.set_policy(|question| {
+        let status = question.resource == "apiexportendpointslices/status" && question.user.name == SERVER;
+        status.then_some(false)
+    });
+    let mut slice = installation.object("apiexportendpointslices", SLICE);
+    slice["status"] = json!({});
+    installation.kcp.put_status(PROVIDER, &without_version(slice));
+    installation
+        .wait_for("EndpointPublished", "False SliceRightsMissing")
+        .await;
+    installation.kcp.set_policy(|_| None);
+    installation.wait_for("Ready", "True").await;
+}
+
+/// With an equal selector kcp could not choose either; with another one both are published.
+#[tokio::test]
+async fn an_entry_of_another_publisher_with_an_equal_selector() {
+    let mut installation = Installation::prepare().await;
+    let with = |key: &str, value: &str| {
+        let selector = json!({"matchLabels": {key: value}});
+        json!({
+            "apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIExportEndpointSlice", "metadata": {"name": SLICE},
+            "status": {"endpoints": [{"url": "https://elsewhere", "shards": {"selector": selector}}]},
+        })
+    };
+    assert!(
+        installation
+            .kcp
+            .apply_status(PROVIDER, &with("name", "shard-1"), "other")
+    );
+    installation.serve(&["--shard-selector", "name=shard-1"]);
+    installation
+        .wait_for("EndpointPublished", "False EndpointConflict")
+        .await;
+    assert_eq!(
+        installation
+            .entries()
+            .iter()
+            .filter(|e| e["shards"].is_object())
+            .count(),
+        1
+    );
+    assert!(installation.kcp.apply_status(PROVIDER, &with("name", "root"), "other"));
+    installation.wait_for("Ready", "True").await;
+    assert_eq!(
+        installation
+            .entries()
+            .iter()
+            .filter(|e| e["shards"].is_object())
+            .count(),
+        2
+    );
+}
+
+fn bundle(authority: &Authority) -> Value {
+    BASE64_STANDARD.encode(authority.cert_pem()).into()
+}
+
+/// Nothing but time goes by.
+#[tokio::test]
+async fn a_bundle_that_expires_while_it_is_in_use_is_noticed() {
+    let installation = Installation::start().await;
+    installation.wait_for("Ready", "True").await;
+    let expiring = Authority::valid("expiring", Validity::For(std::time::Duration::from_secs(6)));
+    installation.nominate(&json!({"caBundle": bundle(&expiring)}));
+    installation.wait_for("Ready", "False CABundleExpired").await;
+    installation.nominate(&json!({"caBundle": bundle(&installation.webhook_ca)}));
+    installation.wait_for("Ready", "True").await;
+}
+
+/// What calls meet has a condition of its own, which neither changes `Ready` nor stops a call, and is written rarely.
+#[tokio::test]
+async fn what_calls_meet() {
+    let mut installation = Installation::prepare().await;
+    let careless = installation.another_webhook(ClientAuth::None).await;
+    let port = careless.address().port().to_string();
+    installation.serve(&["--webhook-allow-port", &port]);
+    let consumer = installation.consumers[1].clone();
+    installation.create_until(&consumer, 201).await;
+    installation.wait_for("CallsSucceeding", "True").await;
+    installation.wait_for("Ready", "True").await;
+
+    installation.nominate(&json!({"url": careless.url("/")}));
+    // The nomination of before answers until the new one was read.
+    installation
+        .until("ClientCertificateNotRequested", async || {
+            assert_eq!(installation.create(&consumer).await.status, 201);
+            match installation.condition("CallsSucceeding") {
+                found if found == "False ClientCertificateNotRequested" => Ok(()),
+                found => Err(found),
+            }
+        })
+        .await;
+    assert_eq!(installation.condition("Ready"), "True Ready");
+    assert_eq!(installation.create(&consumer).await.status, 201);
+
+    careless.set(|_| Reply::body(StatusCode::INTERNAL_SERVER_ERROR, "at 10.1.2.3 something broke"));
+    installation
+        .until("CallsFailing", async || {
+            assert_eq!(installation.create(&consumer).await.status, 503);
+            match installation.condition("CallsSucceeding") {
+                found if found == "False CallsFailing" => Ok(()),
+                found => Err(found),
+            }
+        })
+        .await;
+    assert_eq!(installation.condition("Ready"), "True Ready");
+    let status = installation.object("ephemeralwebhooks", NOMINATION)["status"].to_string();
+    assert!(!status.contains("10.1.2.3") && !status.contains("500"), "{status}");
+
+    // However many calls there are, and whatever they meet, a status is written about once a period.
+    let before = installation.kcp.writes_of(SERVER).len();
+    let began = std::time::Instant::now();
+    for n in 0..200 {
+        if n % 2 == 0 {
+            careless.set(|review| Reply::with_status(review, json!({"objects": 3})));
+        } else {
+            careless.set(|_| Reply::Close);
+        }
+        installation.ask(&consumer).await;
+    }
+    let written = installation.kcp.writes_of(SERVER).len() - before;
+    let periods = usize::try_from(began.elapsed().as_secs()).expect("a small number") + 2;
+    assert!(written <= periods, "{written} writes in {periods} periods");
+
+    // What was met stays known over a restart, and costs no write.
+    installation.kill(0).await;
+    let known = installation.condition("CallsSucceeding");
+    let before = installation.kcp.writes_of(SERVER).len();
+    installation.serve(&["--webhook-allow-port", &port]);
+    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    assert_eq!(installation.condition("CallsSucceeding"), known);
+    assert_eq!(
+        installation.kcp.writes_of(SERVER).len(),
+        before,
+        "{:?}",
+        installation.kcp.writes_of(SERVER)
+    );
 }
 
 #[tokio::test]
@@ -190,10 +344,7 @@ async fn claims_that_are_not_accepted() {
     let mut binding = installation.object("apibindings", name);
     let claims = binding["spec"]["permissionClaims"].take();
     binding["spec"]["permissionClaims"] = json!([]);
-    binding["metadata"]
-        .as_object_mut()
-        .expect("metadata")
-        .remove("resourceVersion");
+    binding = without_version(binding);
     installation.kcp.put(PROVIDER, &binding);
     installation.serve(&[]);
     installation

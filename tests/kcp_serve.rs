@@ -2,11 +2,17 @@
 
 mod support;
 
-use serde_json::{Value, json};
-use tokio::time::{Duration, sleep};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use support::PATIENCE;
-use support::installation::{GROUP, Installation, NOMINATION, SERVER, SLICE, collection, kubectl};
+use ephemeral_testing::pki::Identity;
+use serde_json::{Value, json};
+
+use support::installation::{
+    GROUP, Installation, NOMINATION, SERVER, SLICE, binding, collection, kubectl, printed, question, schema,
+    without_version,
+};
 
 #[tokio::test]
 async fn consumers_on_both_shards_get_the_webhooks_answer() {
@@ -51,7 +57,7 @@ async fn kubectl_creates_and_finds_the_resource() {
     let consumer = &installation.consumers[1];
     installation.create_until(consumer, 201).await;
     let object = installation.kcp.directory().join("question.json");
-    std::fs::write(&object, support::installation::question()).unwrap();
+    std::fs::write(&object, question()).unwrap();
     let output = kubectl(&installation, consumer)
         .args(["create", "-o", "jsonpath={.status.objects}", "-f"])
         .arg(&object)
@@ -80,22 +86,61 @@ async fn kubectl_creates_and_finds_the_resource() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("No resources found"));
 }
 
+/// Reads of slices that the server made, counted: each look of a resync is one.
+fn count_looks(installation: &Installation) -> Arc<AtomicUsize> {
+    let looks = Arc::<AtomicUsize>::default();
+    installation.kcp.set_policy({
+        let looks = Arc::clone(&looks);
+        move |question| {
+            let is_look = question.user.name == SERVER && question.resource == "apiexportendpointslices";
+            if is_look && question.verb == "get" {
+                looks.fetch_add(1, Ordering::SeqCst);
+            }
+            None
+        }
+    });
+    looks
+}
+
 #[tokio::test]
-async fn entries_come_back_go_with_the_nomination_and_nothing_is_written_without_need() {
-    let installation = Installation::start().await;
+async fn nothing_is_written_where_nothing_differs() {
+    let mut installation = Installation::start().await;
     installation.wait_for("Ready", "True").await;
     let settled = installation.kcp.writes_of(SERVER);
     // One entry, and a status for each thing that was found out: no loop writes.
     assert!(settled.len() <= 6, "{settled:?}");
-    let touched: Vec<_> = settled.iter().map(|asked| asked.resource.as_str()).collect();
-    assert_eq!(
-        touched
-            .iter()
-            .filter(|resource| **resource == "apiexportendpointslices/status")
-            .count(),
-        1,
-        "{settled:?}"
-    );
+    let slices = settled
+        .iter()
+        .filter(|asked| asked.resource == "apiexportendpointslices/status");
+    assert_eq!(slices.count(), 1, "{settled:?}");
+
+    let looks = count_looks(&installation);
+    installation
+        .until("five looks", async || match looks.load(Ordering::SeqCst) {
+            0..5 => Err(format!("{looks:?}")),
+            _ => Ok(()),
+        })
+        .await;
+    let later = installation.kcp.writes_of(SERVER);
+    assert_eq!(later[settled.len()..], [], "written over several resyncs");
+
+    // Nor is anything written by a server that finds everything as it should be.
+    installation.kill(0).await;
+    looks.store(0, Ordering::SeqCst);
+    installation.serve(&[]);
+    installation
+        .until("five looks of another", async || match looks.load(Ordering::SeqCst) {
+            0..5 => Err(format!("{looks:?}")),
+            _ => Ok(()),
+        })
+        .await;
+    assert_eq!(installation.kcp.writes_of(SERVER)[later.len()..], []);
+}
+
+#[tokio::test]
+async fn entries_come_back_and_go_with_the_nomination() {
+    let installation = Installation::start().await;
+    installation.wait_for("Ready", "True").await;
 
     // Somebody else's entry, for other shards, stays whatever happens.
     let other = json!({"url": "https://elsewhere", "shards": {"selector": {"matchLabels": {"region": "us"}}}});
@@ -105,18 +150,14 @@ async fn entries_come_back_go_with_the_nomination_and_nothing_is_written_without
     });
     assert!(installation.kcp.apply_status("root:provider", &slice, "other"));
 
-    // An editor takes the own entry away; at the latest the look of each minute brings it back.
+    // An editor takes the own entry away: the next look brings it back.
     slice = installation.object("apiexportendpointslices", SLICE);
     let own = installation.endpoint();
     let entries = slice["status"]["endpoints"].as_array_mut().unwrap();
     entries.retain(|entry| entry["url"] != own);
     installation.kcp.put_status("root:provider", &slice);
     assert!(!installation.is_published());
-    let end = tokio::time::Instant::now() + PATIENCE + Duration::from_secs(30);
-    while !installation.is_published() {
-        assert!(tokio::time::Instant::now() < end, "{}", installation.log());
-        sleep(Duration::from_millis(200)).await;
-    }
+    installation.wait_published(true).await;
 
     let nomination = installation.object("ephemeralwebhooks", NOMINATION);
     assert!(
@@ -147,21 +188,356 @@ async fn a_nomination_that_went_while_the_server_was_down_is_withdrawn() {
 }
 
 #[tokio::test]
-async fn one_replica_publishes_and_another_follows_it() {
+async fn one_replica_publishes_and_when_it_dies_another_does_within_20_seconds() {
     let mut installation = Installation::start().await;
     installation.wait_for("Ready", "True").await;
     installation.serve_replica();
-    installation.kill(0).await;
-    // The port of the first is free again: the endpoint is the same, and the replica has to take the Lease over.
+    let lease = |installation: &Installation| installation.kcp.get("root:platform", "leases", SERVER).unwrap();
+    let first = lease(&installation)["spec"]["holderIdentity"].clone();
+    installation
+        .until("the replica follows", async || {
+            let log = installation.log();
+            if log.matches("everything was read once").count() == 2 {
+                Ok(())
+            } else {
+                Err(log)
+            }
+        })
+        .await;
+    assert_eq!(
+        lease(&installation)["spec"]["holderIdentity"],
+        first,
+        "one of them holds the Lease"
+    );
     let nomination = installation.object("ephemeralwebhooks", NOMINATION);
+    installation.kill(0).await;
+    let killed = Instant::now();
     assert!(
         installation
             .kcp
             .delete("root:provider", "ephemeralwebhooks", NOMINATION)
     );
     installation.wait_published(false).await;
+    let taken_over = killed.elapsed();
+    assert!(taken_over <= Duration::from_secs(20), "{taken_over:?}");
+    assert_ne!(lease(&installation)["spec"]["holderIdentity"], first);
     installation.kcp.put("root:provider", &nomination);
     installation.wait_published(true).await;
+}
+
+/// Two installations, each with its own name, selector and external URL.
+#[tokio::test]
+async fn two_publishers_live_side_by_side_in_one_slice() {
+    let mut installation = Installation::start().await;
+    let [near, far] = installation.consumers.clone();
+    installation.wait_published(true).await;
+    let port = installation.serve_beside(&["--publisher-name", "eu", "--shard-selector", "name=shard-1"]);
+    let second = json!({
+        "url": installation.endpoint_at(port), "shards": {"selector": {"matchLabels": {"name": "shard-1"}}},
+    });
+    installation
+        .until("both entries", async || {
+            let entries = installation.entries();
+            if installation.is_published() && entries.contains(&second) {
+                Ok(())
+            } else {
+                Err(format!("{entries:?}"))
+            }
+        })
+        .await;
+    for lease in [SERVER, "eu"] {
+        assert!(
+            installation.kcp.get("root:platform", "leases", lease).is_some(),
+            "{lease}"
+        );
+    }
+    installation.create_until(&near, 201).await;
+    installation.create_until(&far, 201).await;
+    // Each writes its own entry alone, one of them speaks in the conditions, and none writes for ever.
+    installation.wait_for("Ready", "True").await;
+    let looks = count_looks(&installation);
+    let before = installation.kcp.writes_of(SERVER);
+    installation
+        .until("looks", async || match looks.load(Ordering::SeqCst) {
+            0..8 => Err(String::new()),
+            _ => Ok(()),
+        })
+        .await;
+    assert_eq!(installation.kcp.writes_of(SERVER)[before.len()..], []);
+
+    // The shard that the second one is for goes there, the other one to the first.
+    installation.kill(0).await;
+    assert_eq!(installation.create(&near).await.status, 502);
+    assert_eq!(installation.create(&far).await.status, 201);
+    assert!(installation.entries().contains(&second));
+}
+
+/// While the provider rolls out another schema, a consumer is held to the one that its binding names.
+#[tokio::test]
+async fn a_consumer_sees_the_schema_that_its_binding_names() {
+    let installation = Installation::start().await;
+    let consumer = &installation.consumers[1];
+    installation.create_until(consumer, 201).await;
+    let mut next = schema();
+    next["metadata"]["name"] = "v2.bucketinfos.s3.example.com".into();
+    next["spec"]["versions"][0]["schema"]["properties"]["spec"]["required"] = json!(["bucket", "region"]);
+    installation.kcp.put("root:provider", &next);
+    installation.kcp.bindings_follow(false);
+    let mut export = installation.object("apiexports", GROUP);
+    export["spec"]["resources"][0]["schema"] = next["metadata"]["name"].clone();
+    installation.kcp.put("root:provider", &without_version(export));
+    // The shard that asks for discovery sees the new one when it is in effect; the consumer is still bound to the old.
+    let openapi = format!(
+        "/services/ephemeral/{}/{GROUP}/clusters/{consumer}/openapi/v3/apis/{GROUP}/v1alpha1",
+        installation.provider
+    );
+    let shard = installation.server().with_identity(installation.kcp.shard_identity(1));
+    installation
+        .until("the new schema", async || {
+            let document = shard.get(&openapi).await.unwrap().text();
+            if document.contains("region") {
+                Ok(())
+            } else {
+                Err(document)
+            }
+        })
+        .await;
+    let answer = installation.create(consumer).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+
+    installation.kcp.bindings_follow(true);
+    let answer = installation.create_until(consumer, 422).await;
+    assert!(answer.text().contains("spec.region"), "{}", answer.text());
+}
+
+/// A path that says a workspace which is not bound at all; the caller may do everything there.
+#[tokio::test]
+async fn a_consumer_that_is_not_bound_gets_nothing() {
+    let installation = Installation::start().await;
+    installation.create_until(&installation.consumers[1], 201).await;
+    let unbound = installation.kcp.workspace("root:unbound", 1);
+    let calls = installation.webhook.recorded().len();
+    let answer = installation.ask(&unbound).await;
+    assert_eq!(answer.status, 403, "{}", answer.text());
+    assert_eq!(installation.webhook.recorded().len(), calls);
+    // What binds in time is served in time: a no holds for some seconds.
+    installation.kcp.put("root:unbound", &binding("root:provider"));
+    installation
+        .until("bound", async || match installation.ask(&unbound).await {
+            answer if answer.status == 201 => Ok(()),
+            answer => Err(answer.text()),
+        })
+        .await;
+    // And who lets go is served no more.
+    assert!(installation.kcp.delete("root:unbound", "apibindings", "s3"));
+    installation
+        .until("unbound", async || match installation.ask(&unbound).await {
+            answer if answer.status == 403 => Ok(()),
+            answer => Err(answer.text()),
+        })
+        .await;
+}
+
+/// kcp is away: what was decided holds for as long as it may, then nothing is answered; readiness stays.
+#[tokio::test]
+async fn without_kcp_decisions_that_are_known_go_on_and_then_none_are_made() {
+    let mut installation = Installation::prepare().await;
+    let cached = "6s";
+    installation.serve(&[
+        "--authorization-webhook-cache-authorized-ttl",
+        cached,
+        "--authorization-binding-cache-ttl",
+        cached,
+    ]);
+    let consumer = installation.consumers[1].clone();
+    installation.create_until(&consumer, 201).await;
+    let decided = Instant::now();
+    // Of before, for the time that is measured to begin now.
+    installation
+        .until("a decision of now", async || {
+            let reviews = installation.kcp.reviews().len();
+            assert_eq!(installation.ask(&consumer).await.status, 201);
+            if decided.elapsed() > Duration::from_secs(1) && installation.kcp.reviews().len() > reviews {
+                Ok(())
+            } else {
+                Err("cached".to_owned())
+            }
+        })
+        .await;
+    installation.kcp.set_front_away(true);
+    installation.kcp.set_away(0, true);
+    installation.kcp.set_away(1, true);
+    assert_eq!(installation.ask(&consumer).await.status, 201, "it was decided");
+    let answer = installation
+        .until("503", async || match installation.ask(&consumer).await {
+            answer if answer.status == 503 => Ok(answer),
+            answer => Err(answer.text()),
+        })
+        .await;
+    assert!(
+        answer.headers.get("retry-after").is_none(),
+        "client-go would repeat the create"
+    );
+    assert_eq!(installation.server().get("/readyz").await.unwrap().status, 200);
+    installation.kcp.set_away(0, false);
+    installation.kcp.set_away(1, false);
+    installation.kcp.set_front_away(false);
+    installation
+        .until("again", async || match installation.ask(&consumer).await {
+            answer if answer.status == 201 => Ok(()),
+            answer => Err(answer.text()),
+        })
+        .await;
+}
+
+/// A shard is followed from when the first workspace of it binds, until the last one lets go.
+#[tokio::test]
+async fn shards_come_and_go() {
+    let installation = Installation::start().await;
+    installation.wait_for("Ready", "True").await;
+    let second = installation.kcp.workspace("root:second", 1);
+    let mut objects = printed(&["provider", "--export-path", "root:platform"]).await;
+    let own = objects.remove(0);
+    installation.kcp.put("root:second", &own);
+    installation.kcp.put("root:second", &schema());
+    let mut export = installation.object("apiexports", GROUP);
+    export["metadata"] = json!({"name": GROUP});
+    installation.kcp.put("root:second", &export);
+    let mut slice = installation.object("apiexportendpointslices", SLICE);
+    slice["metadata"] = json!({"name": SLICE});
+    slice["spec"] = json!({"export": {"name": GROUP}});
+    installation.kcp.put("root:second", &slice);
+    let mut nomination = installation.object("ephemeralwebhooks", NOMINATION);
+    nomination["metadata"] = json!({"name": NOMINATION});
+    installation.kcp.put("root:second", &nomination);
+    installation.kcp.workspace("root:consumer-2", 1);
+    installation.kcp.put("root:consumer-2", &binding("root:second"));
+    installation.create_until("root:consumer-2", 201).await;
+    let review = installation.webhook.recorded().pop().expect("a review").json();
+    assert_eq!(review["request"]["export"], json!({"cluster": second, "name": GROUP}));
+
+    // 410s and torn connections on that shard alone change nothing.
+    for _ in 0..3 {
+        installation.kcp.compact(1);
+        installation.kcp.drop_connections(1);
+        assert_eq!(installation.create(&installation.consumers[0]).await.status, 201);
+    }
+    let name = own["metadata"]["name"].as_str().expect("a name");
+    assert!(installation.kcp.delete("root:second", "apibindings", name));
+    installation.create_until("root:consumer-2", 404).await;
+    installation.create_until(&installation.consumers[0], 201).await;
+}
+
+/// A dead shard is named, and after a while not waited for; nothing of the shards that answer is missing.
+#[tokio::test]
+async fn a_shard_that_is_dead_at_the_start_is_named_and_holds_readiness_up_for_a_while() {
+    let mut installation = Installation::prepare().await;
+    installation.kcp.workspace("root:second", 1);
+    for object in printed(&["provider", "--export-path", "root:platform"]).await {
+        installation.kcp.put("root:second", &object);
+    }
+    installation.kcp.set_away(1, true);
+    installation.serve(&[]);
+    let dead = installation.kcp.shard_url(1);
+    let readyz = async || {
+        let answer = installation.server().get("/readyz?verbose").await;
+        answer.map_or((0, String::new()), |answer| (answer.status.as_u16(), answer.text()))
+    };
+    installation
+        .until("the dead shard is named", async || match readyz().await {
+            (500, text) if text.contains(&dead) => Ok(()),
+            (status, text) => Err(format!("{status} {text}")),
+        })
+        .await;
+    installation
+        .until("ready all the same", async || match readyz().await {
+            (200, text) if text.contains(&dead) => Ok(()),
+            (status, text) => Err(format!("{status} {text}")),
+        })
+        .await;
+    installation.create_until(&installation.consumers[0], 201).await;
+    installation.kcp.set_away(1, false);
+    installation
+        .until("the shard answers", async || match readyz().await {
+            (200, text) if !text.contains(&dead) => Ok(()),
+            (status, text) => Err(format!("{status} {text}")),
+        })
+        .await;
+}
+
+/// The files of the kubeconfig are replaced while the server runs.
+#[tokio::test]
+async fn credentials_for_kcp_follow_their_files() {
+    let mut installation = Installation::prepare().await;
+    let nobody = installation.kcp.user("nobody", &[]);
+    installation.rewrite_credentials(&nobody);
+    installation.serve(&[]);
+    installation
+        .until("refused", async || {
+            let log = installation.log();
+            if log.contains("403") { Ok(()) } else { Err(log) }
+        })
+        .await;
+    assert_eq!(installation.server().get("/readyz").await.unwrap().status, 500);
+    // For a moment the key is not the certificate's: what was read before stays.
+    let server = installation.kcp.user(SERVER, &[]);
+    let half = Identity {
+        key_pem: nobody.key_pem.clone(),
+        ..server.clone()
+    };
+    installation.rewrite_credentials(&half);
+    installation
+        .until("told", async || {
+            let log = installation.log();
+            if log.contains("cannot be reloaded") {
+                Ok(())
+            } else {
+                Err(log)
+            }
+        })
+        .await;
+    installation.rewrite_credentials(&server);
+    installation.wait_for("Ready", "True").await;
+    installation.create_until(&installation.consumers[1], 201).await;
+}
+
+/// One home's questions are bounded; what is too much is 429 with Retry-After, and nobody else's loss.
+#[tokio::test]
+async fn who_asks_too_much_is_told_to_wait() {
+    let installation = Installation::start().await;
+    let consumer = installation.consumers[1].clone();
+    installation.create_until(&consumer, 201).await;
+    let shard = installation.server().with_identity(installation.kcp.shard_identity(1));
+    let path = installation.path(&consumer);
+    // Each question is another one, since the group differs.
+    let mut asking = tokio::task::JoinSet::new();
+    for n in 0..800 {
+        let (shard, path) = (shard.clone(), path.clone());
+        asking.spawn(async move {
+            let group = format!("group-{n}");
+            let headers = [
+                ("content-type", "application/json"),
+                ("x-remote-user", "mallory"),
+                ("x-remote-group", group.as_str()),
+            ];
+            shard.post(&path, &headers, question()).await.unwrap()
+        });
+    }
+    let mut statuses = std::collections::BTreeMap::<u16, usize>::new();
+    while let Some(answer) = asking.join_next().await {
+        let answer = answer.unwrap();
+        if answer.status == 429 {
+            assert_eq!(answer.headers["retry-after"], "1");
+            assert_eq!(answer.json::<Value>()["reason"], "TooManyRequests");
+        }
+        *statuses.entry(answer.status.as_u16()).or_default() += 1;
+        assert_eq!(installation.ask(&consumer).await.status, 201);
+    }
+    assert!(
+        statuses.contains_key(&429) && statuses.contains_key(&403),
+        "{statuses:?}"
+    );
+    assert_eq!(statuses.len(), 2, "{statuses:?}");
 }
 
 #[tokio::test]

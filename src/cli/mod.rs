@@ -2,6 +2,7 @@
 
 mod addresses;
 mod dev;
+mod doctor;
 mod manifests;
 mod serve;
 mod values;
@@ -10,11 +11,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use addresses::AddressArgs;
 pub(crate) use dev::DevArgs;
+pub(crate) use doctor::{DoctorArgs, OutputFormat, ProviderViewArgs, ResourceName};
 pub(crate) use manifests::{ManifestsCommand, NominationArgs, ProviderArgs};
 pub(crate) use serve::{
-    AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, ServeArgs, WebhookClientArgs,
+    AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, SecureServingArgs, ServeArgs, WebhookClientArgs,
 };
-pub(crate) use values::{Bytes, Duration, ExternalUrl, UserName};
+pub(crate) use values::{Bytes, Duration, ExternalUrl, Period, UserName};
 
 /// Ephemeral resources for kcp: custom resources that are questions, answered by the provider's webhook.
 #[derive(Debug, Parser)]
@@ -36,6 +38,11 @@ pub(crate) enum Command {
     /// Print what to apply with kubectl.
     #[command(subcommand)]
     Manifests(ManifestsCommand),
+    /// Follow a resource hop by hop, from the consumer's binding to the webhook, and say what mends it.
+    ///
+    /// Prints a line for each hop: ✓ as it should be, ✗ broken, with the fix, – not visible with these credentials.
+    /// Exits with 0 when no hop is broken, 1 when one is, 2 for wrong use.
+    Doctor(Box<DoctorArgs>),
 }
 
 /// How to log; the log goes to standard error.

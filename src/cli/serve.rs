@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::{AddressArgs, Bytes, Duration, ExternalUrl};
+use super::{AddressArgs, Bytes, Duration, ExternalUrl, Period};
 use crate::serve::ShardSelector;
 
 /// Options of `serve`.
@@ -47,6 +47,10 @@ pub(crate) struct KcpArgs {
     /// The workspace of the export of EphemeralWebhook.
     #[arg(long, value_name = "PATH")]
     pub(crate) export_workspace: String,
+    /// How often everything is looked at although nothing was heard of a change: published entries, CA bundles that
+    /// expire, what calls meet; at least 1s.
+    #[arg(long, value_name = "TIME", default_value = "1m")]
+    pub(crate) resync_period: Period,
 }
 
 /// What is published.
@@ -59,7 +63,9 @@ pub(crate) struct PublisherArgs {
     /// The shards that are to come here, a label selector over their labels; all of them if not given.
     #[arg(long, value_name = "SELECTOR")]
     pub(crate) shard_selector: Option<ShardSelector>,
-    /// The field manager of published entries and the name of the Lease: one for each installation.
+    /// The field manager of published entries and the name of the Lease: one for each installation. Where several
+    /// publish for the same providers, the one whose endpoint an EphemeralWebhook's status names writes its conditions,
+    /// and all should show webhooks certificates of one authority.
     #[arg(long, value_name = "NAME", default_value = "kcp-ephemeral")]
     pub(crate) publisher_name: String,
 }

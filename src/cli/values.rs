@@ -76,6 +76,28 @@ impl FromStr for Duration {
     }
 }
 
+/// A time after which something is done again and again, at least a second.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Period(pub(crate) time::Duration);
+
+/// Not a period.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("not a time of at least 1s such as 30s or 2m")]
+pub(crate) struct PeriodInvalid;
+
+impl FromStr for Period {
+    type Err = PeriodInvalid;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let Duration(period) = text.parse().map_err(|_| PeriodInvalid)?;
+        if period >= time::Duration::from_secs(1) {
+            Ok(Self(period))
+        } else {
+            Err(PeriodInvalid)
+        }
+    }
+}
+
 /// The URL under which shards reach this server, without a slash at the end.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ExternalUrl(Url);
@@ -193,6 +215,20 @@ mod tests {
         ] {
             let parsed = text.parse::<Duration>().ok().map(|time| time.0.as_millis());
             assert_eq!(parsed, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn periods_are_at_least_a_second() {
+        for (text, valid) in [
+            ("1s", true),
+            ("1000ms", true),
+            ("2m", true),
+            ("999ms", false),
+            ("0s", false),
+            ("", false),
+        ] {
+            assert_eq!(text.parse::<Period>().is_ok(), valid, "{text:?}");
         }
     }
 

@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use ephemeral_apiserver::ServerConfig;
 use ephemeral_apiserver::authorize::AllowAll;
 use ephemeral_apiserver::flow::FlowConfig;
@@ -18,6 +18,7 @@ use ephemeral_apiserver::health::Health;
 use ephemeral_apiserver::identity::{NamedCa, Trust, TrustConfig};
 use ephemeral_apiserver::request_info::UnionPaths;
 use ephemeral_index::{Event, Index, Source};
+use ephemeral_kcp::RESYNC;
 use ephemeral_webhook_client::{ClientIdentity, Options, WebhookClient};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -48,6 +49,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     } = args;
     let shutdown = signals::shutdown()?;
     fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let _lock = lock(&dir)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
@@ -82,6 +84,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     let mut index = Index::new(
         Webhooks {
             client,
+            observed: None,
             max_in_flight: MAX_IN_FLIGHT,
         },
         None,
@@ -114,7 +117,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
         let stop = stop.clone();
         async move { directory.follow(&health, events, stop).await }
     });
-    tasks.spawn(nominations.follow(index, changes, None, stop.clone()));
+    tasks.spawn(nominations.follow(index, changes, None, RESYNC, stop.clone()));
     port.serve(&tasks, &stop);
     tasks.close();
     announce(&format!("https://{address}"), &dir, webhook.is_some());
@@ -125,6 +128,20 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     match webhook {
         Some(webhook) => webhook.end().await,
         None => Ok(()),
+    }
+}
+
+/// Keeps a second `dev` out of the directory: it would lead the kubeconfig of the first elsewhere. The lock is the
+/// process's, so that nothing stays behind when it is killed.
+fn lock(dir: &Path) -> Result<fs::File> {
+    let path = dir.join("lock");
+    let file = fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => {
+            bail!("another dev uses {}: end it, or choose another --dir", dir.display())
+        }
+        Err(fs::TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
     }
 }
 

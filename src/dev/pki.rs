@@ -163,18 +163,19 @@ impl Pair {
     }
 
     fn lives_until(&self) -> Result<OffsetDateTime> {
-        let der = CertificateDer::from_pem_file(&self.cert).with_context(|| unusable(&self.cert))?;
+        let der = certificate(&self.cert)?;
         let (_, cert) = X509Certificate::from_der(&der).with_context(|| unusable(&self.cert))?;
         Ok(cert.validity().not_after.to_datetime())
     }
 
     /// Whether the certificate is the CA's, has its key, and lives a while.
     fn is_good(&self, ca: &Self) -> Result<bool> {
-        let der = CertificateDer::from_pem_file(&self.cert).with_context(|| unusable(&self.cert))?;
+        let der = certificate(&self.cert)?;
         let (_, cert) = X509Certificate::from_der(&der).with_context(|| unusable(&self.cert))?;
-        let ca_der = CertificateDer::from_pem_file(&ca.cert).with_context(|| unusable(&ca.cert))?;
+        let ca_der = certificate(&ca.cert)?;
         let (_, ca_cert) = X509Certificate::from_der(&ca_der).with_context(|| unusable(&ca.cert))?;
-        let key = PrivateKeyDer::from_pem_file(&self.key).with_context(|| unusable(&self.key))?;
+        let key = read(&self.key)?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).with_context(|| unusable(&self.key))?;
         let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&key).with_context(|| unusable(&self.key))?;
         let fits = rustls::sign::CertifiedKey::new(vec![der.clone()], key)
             .keys_match()
@@ -197,6 +198,10 @@ fn params(common_name: &str, organization: Option<&str>, lifetime: Duration) -> 
     params.not_before = now - Duration::HOUR;
     params.not_after = now + lifetime;
     params
+}
+
+fn certificate(path: &Path) -> Result<CertificateDer<'static>> {
+    CertificateDer::from_pem_slice(read(path)?.as_bytes()).with_context(|| unusable(path))
 }
 
 fn read(path: &Path) -> Result<String> {

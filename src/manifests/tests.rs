@@ -249,3 +249,37 @@ fn the_schema_refuses_what_the_server_could_not_use() {
         assert!(!faults(&schema, &other).is_empty(), "{field}: {value}");
     }
 }
+
+/// What `kubectl get` shows, and what makes `status.conditions` mergeable by type.
+#[test]
+fn columns_and_conditions_are_as_kubernetes_has_them() {
+    let version = &printed("platform")[0]["spec"]["versions"][0];
+    let columns = version["additionalPrinterColumns"].as_array().unwrap();
+    let names: Vec<_> = columns.iter().map(|column| column["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["Ready", "Export", "Resource", "URL", "Age"]);
+    let conditions = &version["schema"]["properties"]["status"]["properties"]["conditions"];
+    assert_eq!(conditions["x-kubernetes-list-type"], "map");
+    assert_eq!(conditions["x-kubernetes-list-map-keys"], json!(["type"]));
+    assert_eq!(version["subresources"]["status"], json!({}));
+    let claims = &printed("platform")[1]["spec"]["permissionClaims"];
+    let claimed = |resource: &str| json!({"group": "apis.kcp.io", "resource": resource, "verbs": READ});
+    assert_eq!(*claims, json!([claimed("apiexports"), claimed("apiresourceschemas")]));
+}
+
+/// What a nomination is for can only be said once. Rules about a change are kcp's to enforce; here they are looked at,
+/// and that they compile the schema itself shows.
+#[test]
+fn what_is_nominated_is_immutable() {
+    schema_and_webhook();
+    let spec = &printed("platform")[0]["spec"]["versions"][0]["schema"]["properties"]["spec"];
+    for (field, is_immutable) in [("export", true), ("group", true), ("resource", true), ("url", false)] {
+        let rules = spec["properties"][field]["x-kubernetes-validations"]
+            .as_array()
+            .unwrap();
+        let found = rules.iter().any(|rule| rule["rule"] == "self == oldSelf");
+        assert_eq!(found, is_immutable, "{field}");
+        // A rule about a change does not hold a field that may be taken away and given anew.
+        let required = spec["required"].as_array().unwrap().contains(&json!(field));
+        assert!(required, "{field}");
+    }
+}

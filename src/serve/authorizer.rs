@@ -1,9 +1,9 @@
 //! The server's question, as kcp is asked it.
 
 use ephemeral_apiserver::Authorizer;
-use ephemeral_apiserver::authorize::{Attributes, Decision, Unavailable};
+use ephemeral_apiserver::authorize::{Attributes, Decision, Undecided};
 use ephemeral_apiserver::identity::Via;
-use ephemeral_kcp::access::{Access, Answer, Question};
+use ephemeral_kcp::access::{Access, Answer, Question, Unanswered};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
@@ -15,13 +15,14 @@ pub(crate) struct AskKcp(pub(crate) Access);
 const AUTHENTICATED: &str = "system:authenticated";
 
 impl Authorizer for AskKcp {
-    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Result<Decision, Unavailable>> {
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Result<Decision, Undecided>> {
         async move {
             match self.0.review(&question(attributes)).await {
                 Ok(Answer::Allowed { schema }) => Ok(Decision::Allowed { schema: Some(schema) }),
                 Ok(Answer::Denied) => Ok(denied("access denied")),
                 Ok(Answer::NotBound) => Ok(denied("no APIBinding in the workspace is bound to it")),
-                Err(_) => Err(Unavailable),
+                Err(Unanswered::Unavailable) => Err(Undecided::Unavailable),
+                Err(Unanswered::TooMany) => Err(Undecided::TooMany),
             }
         }
         .boxed()

@@ -28,7 +28,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::info;
 
-use crate::cli::{AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, PublisherArgs, ServeArgs};
+use crate::calls::Observed;
+use crate::cli::{
+    AuthorizationArgs, ClientCaArgs, KcpArgs, LimitArgs, Period, PublisherArgs, SecureServingArgs, ServeArgs,
+};
 use crate::directory::Directory;
 use crate::nominations::Nominations;
 use crate::secure_port::{Pair, SecurePort};
@@ -41,9 +44,6 @@ pub(crate) use shard_selector::ShardSelector;
 
 /// How long a shard may fail to answer before it counts as away, and readiness no longer waits for it.
 const GRACE: Duration = Duration::from_secs(30);
-
-/// How often endpoints that could not be used are judged anew: a CA bundle expires, or begins to be valid.
-const RETRY_ENDPOINTS: Duration = Duration::from_mins(1);
 
 /// Batches of events, or of what is to be published, that may wait.
 const QUEUE: usize = 256;
@@ -67,6 +67,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
         kubeconfig,
         context,
         export_workspace,
+        resync_period: Period(resync),
     } = kcp;
     let base = Base::from_kubeconfig(&kubeconfig, context.as_deref()).await?;
     let workspace: Arc<str> = export_workspace.into();
@@ -84,16 +85,14 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
         identity: Some(identity),
         ..Options::default()
     })?;
-    let access = access(&base, authorization).await?;
+    let asked = asked(&authorization).await?;
+    let access = Access::new(asked.clone().unwrap_or_else(|| base.clone()), access(&authorization));
 
     let directory = manifests.map(open).transpose()?;
     let nominations = Nominations::new(directory.as_ref().map(Directory::nominated), &health);
     let port = SecurePort::new(
         listener,
-        Pair {
-            cert: serving.tls_cert_file,
-            key: serving.tls_private_key_file,
-        },
+        pair(serving),
         ServerConfig {
             trust,
             snapshot: nominations.snapshot(),
@@ -103,9 +102,11 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
             union: UnionPaths::NotServed,
         },
     )?;
+    let observed = Arc::<Observed>::default();
     let index = Index::new(
         Webhooks {
             client: client.clone(),
+            observed: Some(Arc::clone(&observed)),
             max_in_flight: limits.webhook_max_in_flight,
         },
         Some(publisher.clone()),
@@ -125,6 +126,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
         publisher,
         identity: replica().into(),
         client_ca_bundle: shown.client_ca(),
+        resync,
         stats,
     };
 
@@ -134,17 +136,15 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     let (events, changes) = mpsc::channel(QUEUE);
     let (work, to_do) = mpsc::channel(QUEUE);
     if let Some(directory) = directory {
-        tasks.spawn(follow_directory(
-            directory,
-            Arc::clone(&health),
-            events.clone(),
-            drained.clone(),
-        ));
+        tasks.spawn(follow_directory(directory, health, events.clone(), drained.clone()));
     }
-    tasks.spawn(retry_endpoints(events.clone(), drained.clone()));
+    for base in asked.into_iter().chain([follow.base.clone()]) {
+        tasks.spawn(base.follow_kubeconfig(drained.clone()));
+    }
+    tasks.spawn(observed.tell(resync, events.clone(), drained.clone()));
     tasks.spawn(ephemeral_kcp::follow(follow, events.clone(), drained.clone()));
     tasks.spawn(ephemeral_kcp::publish(publish, to_do, events, drained.clone()));
-    tasks.spawn(nominations.follow(index, changes, Some(work), drained.clone()));
+    tasks.spawn(nominations.follow(index, changes, Some(work), resync, drained.clone()));
     tasks.spawn(shown.follow(client, drained.clone()));
 
     let requests = TaskTracker::new();
@@ -217,24 +217,34 @@ fn trust(args: ClientCaArgs) -> Result<TrustConfig> {
     })
 }
 
-async fn access(base: &Base, args: AuthorizationArgs) -> Result<Access> {
+fn pair(args: SecureServingArgs) -> Pair {
+    Pair {
+        cert: args.tls_cert_file,
+        key: args.tls_private_key_file,
+    }
+}
+
+/// How kcp is asked about callers, where that is to be another way.
+async fn asked(args: &AuthorizationArgs) -> Result<Option<Base>> {
+    Ok(match &args.authorization_kubeconfig {
+        Some(kubeconfig) => Some(Base::from_kubeconfig(kubeconfig, None).await?),
+        None => None,
+    })
+}
+
+fn access(args: &AuthorizationArgs) -> AccessConfig {
     let AuthorizationArgs {
-        authorization_kubeconfig,
+        authorization_kubeconfig: _,
         authorization_webhook_cache_authorized_ttl,
         authorization_webhook_cache_unauthorized_ttl,
         authorization_binding_cache_ttl,
     } = args;
-    let base = match authorization_kubeconfig {
-        Some(kubeconfig) => Base::from_kubeconfig(&kubeconfig, None).await?,
-        None => base.clone(),
-    };
-    let config = AccessConfig {
+    AccessConfig {
         allowed: authorization_webhook_cache_authorized_ttl.0,
         denied: authorization_webhook_cache_unauthorized_ttl.0,
         bindings: authorization_binding_cache_ttl.0,
         ..AccessConfig::default()
-    };
-    Ok(Access::new(base, config))
+    }
 }
 
 fn flow(args: &LimitArgs) -> FlowConfig {
@@ -264,14 +274,4 @@ fn host_of(base: &Base) -> Result<String> {
 fn replica() -> String {
     let host = rustix::system::uname();
     format!("{}_{}", host.nodename().to_string_lossy(), uuid::Uuid::new_v4())
-}
-
-async fn retry_endpoints(events: mpsc::Sender<Vec<Event>>, stop: CancellationToken) {
-    let mut every = tokio::time::interval(RETRY_ENDPOINTS);
-    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(every.tick()).await.is_some() {
-        if events.send(vec![Event::RetryEndpoints]).await.is_err() {
-            return;
-        }
-    }
 }

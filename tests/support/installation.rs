@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use ephemeral_testing::client::{Answer, Client};
 use ephemeral_testing::kcp::FakeKcp;
-use ephemeral_testing::pki::Authority;
-use ephemeral_testing::webhook::{Recorded, Reply, Webhook};
+use ephemeral_testing::pki::{Authority, Identity};
+use ephemeral_testing::webhook::{ClientAuth, Recorded, Reply, Webhook};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio::time::{Duration, Instant, sleep};
@@ -30,12 +30,16 @@ pub struct Installation {
     pub kcp: FakeKcp,
     pub webhook: Webhook,
     pub webhook_ca: Authority,
+    /// The authority of the certificate that webhooks are shown.
+    pub shown: Authority,
     /// The provider's logical cluster.
     pub provider: String,
     /// The consumers' logical clusters, by shard.
     pub consumers: [String; 2],
     servers: Vec<Child>,
     port: u16,
+    /// With which the servers reach kcp.
+    kubeconfig: PathBuf,
 }
 
 impl Installation {
@@ -46,30 +50,44 @@ impl Installation {
 
     /// The same with a webhook that answers as told.
     pub async fn answering(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
+        let this = Self::with_webhook(answer).await;
+        this.apply_manifests().await;
+        this.bind_consumers();
+        this
+    }
+
+    /// Workspaces, a webhook and certificates, with nothing applied yet.
+    pub async fn bare() -> Self {
+        Self::with_webhook(|review| Reply::with_status(review, json!({"objects": 3}))).await
+    }
+
+    async fn with_webhook(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
         let kcp = FakeKcp::start().await;
         kcp.workspace("root:platform", 0);
         let provider = kcp.workspace(PROVIDER, 0);
         let consumers = [kcp.workspace("root:consumer-0", 0), kcp.workspace("root:consumer-1", 1)];
         let webhook_ca = Authority::new("webhook-ca");
-        let webhook = Webhook::builder(webhook_ca.server(&["localhost"])).start(answer).await;
-        webhook_ca.write(kcp.directory(), "webhook-ca");
         let shown = Authority::new("webhook-client-ca");
+        let webhook = Webhook::builder(webhook_ca.server(&["localhost"])).client_auth(ClientAuth::Required(&shown));
+        let webhook = webhook.start(answer).await;
+        webhook_ca.write(kcp.directory(), "webhook-ca");
         shown.write(kcp.directory(), "webhook-client-ca");
         shown
             .client("kcp-ephemeral", &[])
             .write(kcp.directory(), "webhook-client");
         kcp.serving_ca().server(&["127.0.0.1"]).write(kcp.directory(), "server");
-        let this = Self {
+        let kubeconfig = kcp.kubeconfig(&kcp.user(SERVER, &[]), "root:platform");
+        Self {
+            kubeconfig,
             kcp,
             webhook,
             webhook_ca,
+            shown,
             provider,
             consumers,
             servers: Vec::new(),
             port: free_port(),
-        };
-        this.apply_manifests().await;
-        this
+        }
     }
 
     /// Everything, with one server.
@@ -115,6 +133,10 @@ impl Installation {
             }
             self.kcp.put(PROVIDER, &object);
         }
+    }
+
+    /// Binds the consumers to the provider's export.
+    pub fn bind_consumers(&self) {
         for consumer in &self.consumers {
             self.kcp.put(consumer, &binding(PROVIDER));
         }
@@ -123,26 +145,36 @@ impl Installation {
     /// Starts a server on the installation's port with further flags.
     pub fn serve(&mut self, more: &[&str]) {
         let port = self.port;
-        self.serve_at(port, more);
+        self.serve_at(port, port, more);
     }
 
     /// Starts a replica, which has the same external URL and a port of its own.
     pub fn serve_replica(&mut self) {
-        self.serve_at(free_port(), &[]);
+        let external = self.port;
+        self.serve_at(free_port(), external, &[]);
     }
 
-    fn serve_at(&mut self, port: u16, more: &[&str]) {
+    /// Starts a server of another installation, with a port and an external URL of its own, and further flags; its port.
+    pub fn serve_beside(&mut self, more: &[&str]) -> u16 {
+        let port = free_port();
+        self.serve_at(port, port, more);
+        port
+    }
+
+    fn serve_at(&mut self, port: u16, external: u16, more: &[&str]) {
         let serve = Serve {
             directory: self.kcp.directory(),
-            kubeconfig: self.kcp.kubeconfig(&self.kcp.user(SERVER, &[]), "root:platform"),
+            kubeconfig: self.kubeconfig.clone(),
             workspace: "root:platform",
-            external_port: self.port,
+            external_port: external,
             port,
             webhook_ports: &[self.webhook.address().port()],
         };
         let log = self.kcp.directory().join(format!("server-{}.log", self.servers.len()));
         let mut server = serve.command();
         server
+            // Nobody wants to wait for a minute here.
+            .args(["--resync-period", "1s"])
             .args(more)
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(log).expect("a file"));
@@ -157,10 +189,56 @@ impl Installation {
 
     /// The endpoint as it is published.
     pub fn endpoint(&self) -> String {
+        self.endpoint_at(self.port)
+    }
+
+    /// The endpoint as a server of another installation publishes it.
+    pub fn endpoint_at(&self, port: u16) -> String {
+        format!("https://127.0.0.1:{port}/services/ephemeral/{}/{GROUP}", self.provider)
+    }
+
+    /// The path of the resource on the server itself, as shards ask for it.
+    pub fn path(&self, consumer: &str) -> String {
         format!(
-            "https://127.0.0.1:{}/services/ephemeral/{}/{GROUP}",
-            self.port, self.provider
+            "/services/ephemeral/{}/{GROUP}/clusters/{consumer}/apis/{GROUP}/v1alpha1/namespaces/default/bucketinfos",
+            self.provider
         )
+    }
+
+    /// Asks the server itself, as the consumers' shard does for somebody who may do everything.
+    pub async fn ask(&self, consumer: &str) -> Answer {
+        let headers = [
+            ("content-type", "application/json"),
+            ("x-remote-user", "kcp-admin"),
+            ("x-remote-group", "system:kcp:admin"),
+            ("x-kcp-virtual-resource-hops", "1"),
+        ];
+        let shard = self.server().with_identity(self.kcp.shard_identity(1));
+        let answer = shard.post(&self.path(consumer), &headers, question()).await;
+        answer.expect("an answer")
+    }
+
+    /// Has the servers be somebody else to kcp, from the same files.
+    pub fn rewrite_credentials(&self, user: &Identity) {
+        let name = self.kubeconfig.file_name().expect("a file").to_str().expect("text");
+        user.write(self.kcp.directory(), name);
+    }
+
+    /// Nominates again for the same resource with other fields of the spec.
+    pub fn nominate(&self, spec: &Value) {
+        let mut webhook = self.object("ephemeralwebhooks", NOMINATION);
+        for (key, value) in spec.as_object().into_iter().flatten() {
+            webhook["spec"][key] = value.clone();
+        }
+        self.kcp.put(PROVIDER, &without_version(webhook));
+    }
+
+    /// A webhook of the provider's, signed by the same authority.
+    pub async fn another_webhook(&self, client_auth: ClientAuth<'_>) -> Webhook {
+        let webhook = Webhook::builder(self.webhook_ca.server(&["localhost"])).client_auth(client_auth);
+        webhook
+            .start(|review| Reply::with_status(review, json!({"objects": 3})))
+            .await
     }
 
     /// A client of the server itself, without a certificate.
@@ -268,6 +346,13 @@ impl Installation {
         logs.map(|path| std::fs::read_to_string(path).unwrap_or_default())
             .collect()
     }
+}
+
+/// An object to be written whatever its version is by then.
+pub fn without_version(mut object: Value) -> Value {
+    let metadata = object["metadata"].as_object_mut();
+    metadata.expect("metadata").remove("resourceVersion");
+    object
 }
 
 /// kubectl as somebody who may do everything, in a workspace.

@@ -12,7 +12,7 @@ use crate::identity::Via;
 /// `dev` answers with yes; on kcp it is a `SubjectAccessReview` and an `APIBinding` in the consumer's logical cluster.
 pub trait Authorizer: Send + Sync + 'static {
     /// Asks. Implementations bound what they cache and how many questions are under way.
-    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Result<Decision, Unavailable>>;
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Result<Decision, Undecided>>;
 }
 
 /// Says yes to every caller: for `dev`, where there is no kcp to ask.
@@ -20,7 +20,7 @@ pub trait Authorizer: Send + Sync + 'static {
 pub struct AllowAll;
 
 impl Authorizer for AllowAll {
-    fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> BoxFuture<'a, Result<Decision, Unavailable>> {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> BoxFuture<'a, Result<Decision, Undecided>> {
         Box::pin(std::future::ready(Ok(Decision::Allowed { schema: None })))
     }
 }
@@ -67,7 +67,13 @@ pub enum Decision {
     },
 }
 
-/// Nobody could be asked; the request ends with 503, never with yes.
+/// Why there is no decision; never yes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the authorization of this request cannot be checked at the moment")]
-pub struct Unavailable;
+pub enum Undecided {
+    /// Nobody could be asked; the request ends with 503.
+    #[error("the authorization of this request cannot be checked at the moment")]
+    Unavailable,
+    /// The caller's requests need more decisions than one caller may have made at a time; the request ends with 429.
+    #[error("too many requests of this caller wait to be authorized")]
+    TooMany,
+}

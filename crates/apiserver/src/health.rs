@@ -2,7 +2,8 @@
 //!
 //! The texts are those of `k8s.io/apiserver/pkg/server/healthz`, which people and probes know how to read. Everybody may
 //! read them, so why a check fails is withheld, as there. Problems are another thing: what is wrong with files that the
-//! operator owns and leaves the server working is listed at `readyz?verbose`.
+//! operator owns and leaves the server working is listed at `readyz?verbose`, without the folders that the files are in:
+//! how a host is laid out is for the log to tell.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -169,9 +170,10 @@ impl Health {
     fn write_problems(&self, text: &mut String) {
         let problems: Vec<_> = lock(&self.problems).iter().flat_map(|source| source()).collect();
         for problem in problems.iter().take(MAX_PROBLEMS) {
-            let line = problem.chars().take(MAX_PROBLEM_CHARS);
+            let printable = |character: char| if character.is_control() { ' ' } else { character };
+            let line: String = problem.chars().map(printable).collect();
             text.push_str("warn: ");
-            text.extend(line.map(|character| if character.is_control() { ' ' } else { character }));
+            text.extend(without_folders(&line).chars().take(MAX_PROBLEM_CHARS));
             text.push('\n');
         }
         if let Some(more) = problems.len().checked_sub(MAX_PROBLEMS).filter(|&more| more > 0) {
@@ -221,6 +223,17 @@ pub fn version() -> Response<Full<Bytes>> {
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+/// Shortens absolute paths to the last part of them. URLs stay: a shard is named by one.
+fn without_folders(line: &str) -> String {
+    let shorten = |word: &str| {
+        let quotes = word.len() - word.trim_start_matches(['"', '\'', '(', '[']).len();
+        let (quotes, path) = word.split_at(quotes);
+        let name = path.strip_prefix('/').and_then(|path| path.rsplit('/').next());
+        format!("{quotes}{}", name.unwrap_or(path))
+    };
+    line.split(' ').map(shorten).collect::<Vec<_>>().join(" ")
 }
 
 fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
@@ -327,6 +340,22 @@ mod tests {
         assert_eq!(text(&health, HealthEndpoint::Readyz, None, "").0, 500);
         assert_eq!(text(&health, HealthEndpoint::Livez, None, "").0, 200);
         assert_eq!(text(&health, HealthEndpoint::Healthz, None, "").0, 200);
+    }
+
+    #[test]
+    fn how_a_host_is_laid_out_is_not_told() {
+        for (line, told) in [
+            ("/etc/manifests/a.yaml: line 2", "a.yaml: line 2"),
+            ("ca: reading /etc/pki/ca.crt: gone", "ca: reading ca.crt: gone"),
+            ("cannot read \"/a/b/c\" (/d/e)", "cannot read \"c\" (e)"),
+            (
+                "shard https://kcp:6443/services/x: does not answer",
+                "shard https://kcp:6443/services/x: does not answer",
+            ),
+            ("a and c/d", "a and c/d"),
+        ] {
+            assert_eq!(without_folders(line), told);
+        }
     }
 
     #[test]

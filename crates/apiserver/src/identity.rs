@@ -16,6 +16,6 @@ mod separation;
 mod trust;
 
 pub use anchors::{Anchors, Untrusted};
-pub use caller::{Caller, HOPS, Identity, Via, caller};
+pub use caller::{Caller, HOPS, Identity, LOST_CALLER, UNLISTED_SHARD, Via, caller};
 pub use separation::{SeparationError, check_webhook_client};
 pub use trust::{NamedCa, NoNames, Peer, Trust, TrustConfig, Verdict};

@@ -14,7 +14,7 @@ use rustls_pki_types::UnixTime;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::authorize::{Attributes, Authorizer, Decision};
+use crate::authorize::{Attributes, Authorizer, Decision, Undecided};
 use crate::create::{Answered, Create, Means};
 use crate::discovery::Documents;
 use crate::fault::{ClientFault, Fault, MAX_BODY_BYTES, NotAllowed, PlatformFault};
@@ -333,7 +333,12 @@ impl ResourceRequest<'_> {
                 }))
                 .into())
             }
-            Err(_) => Err(PlatformFault::AuthorizationUnavailable.into()),
+            Err(Undecided::Unavailable) => Err(PlatformFault::AuthorizationUnavailable.into()),
+            Err(Undecided::TooMany) => Err(ClientFault::TooManyRequests {
+                message: "too many requests of this user wait to be authorized, please try again later",
+                retry_after: 1,
+            }
+            .into()),
         }
     }
 

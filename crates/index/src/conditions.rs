@@ -83,6 +83,9 @@ pub enum Finding {
     /// Nothing is known yet, or it does not apply.
     #[default]
     Pending,
+    /// It was not looked at since the start. What another replica, or this one before, found of the same generation
+    /// still holds.
+    Unread,
 }
 
 impl Finding {
@@ -90,7 +93,7 @@ impl Finding {
     pub const fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Bad(problem) => Some(problem),
-            Self::Good | Self::Pending => None,
+            Self::Good | Self::Pending | Self::Unread => None,
         }
     }
 }
@@ -134,19 +137,26 @@ impl Findings {
     /// is another than before and stays where it is the same. Conditions of other types are left out: this server is
     /// the only writer.
     pub fn conditions(&self, previous: &[Condition], generation: i64, now: &str) -> Vec<Condition> {
-        let mut states: Vec<_> = self
-            .ready_parts()
-            .into_iter()
-            .map(|(condition, finding)| (condition, State::of(condition, finding)))
-            .collect();
-        states.push((ConditionType::Ready, self.ready()));
-        if self.calls != Finding::Pending {
-            let condition = ConditionType::CallsSucceeding;
-            states.push((condition, State::of(condition, &self.calls)));
-        }
+        let before = |condition: ConditionType| previous.iter().find(|old| &*old.condition_type == condition.as_str());
+        let unchanged = |condition| before(condition).filter(|old| old.observed_generation == generation);
+        let state = |condition: ConditionType, finding: &Finding| match finding {
+            Finding::Unread => unchanged(condition).map(State::from),
+            finding => Some(State::of(condition, finding)),
+        };
+        let parts = self.ready_parts().map(|(condition, finding)| {
+            let state = state(condition, finding);
+            (
+                condition,
+                state.unwrap_or_else(|| State::of(condition, &Finding::Pending)),
+            )
+        });
+        let ready = (ConditionType::Ready, State::ready(&parts));
+        let calls = Some(&self.calls).filter(|calls| **calls != Finding::Pending);
+        let calls = calls.and_then(|calls| state(ConditionType::CallsSucceeding, calls));
+        let calls = calls.map(|state| (ConditionType::CallsSucceeding, state));
+        let states = parts.into_iter().chain([ready]).chain(calls);
         states
-            .into_iter()
-            .map(|(condition, state)| state.into_condition(condition, previous, generation, now))
+            .map(|(condition, state)| state.into_condition(condition, before(condition), generation, now))
             .collect()
     }
 
@@ -158,61 +168,71 @@ impl Findings {
             (ConditionType::EphemeralEndpointsValid, &self.endpoint),
         ]
     }
-
-    /// `Ready` repeats the first problem, so that one look at one condition is enough.
-    fn ready(&self) -> State {
-        let parts = self.ready_parts();
-        if let Some(problem) = parts.iter().find_map(|(_, finding)| finding.problem()) {
-            return State::bad(problem);
-        }
-        match parts.iter().find(|(_, finding)| **finding == Finding::Pending) {
-            Some((condition, finding)) => State::of(*condition, finding),
-            None => State::of(ConditionType::Ready, &Finding::Good),
-        }
-    }
 }
 
 /// A condition without its times.
+#[derive(Clone)]
 struct State {
     status: ConditionStatus,
-    reason: &'static str,
-    message: String,
+    reason: Arc<str>,
+    message: Arc<str>,
 }
 
 impl State {
     fn of(condition: ConditionType, finding: &Finding) -> Self {
         let (status, reason, message) = match finding {
-            Finding::Bad(problem) => return Self::bad(problem),
-            Finding::Good => (ConditionStatus::True, condition.as_str(), good(condition)),
-            Finding::Pending => (ConditionStatus::Unknown, "Pending", pending(condition)),
+            Finding::Bad(problem) => (ConditionStatus::False, problem.reason(), problem.message()),
+            Finding::Good => (ConditionStatus::True, condition.as_str(), good(condition).into()),
+            Finding::Pending | Finding::Unread => (ConditionStatus::Unknown, "Pending", pending(condition).into()),
         };
         Self {
             status,
-            reason,
-            message: message.to_owned(),
+            reason: reason.into(),
+            message: message.into(),
         }
     }
 
-    fn bad(problem: &Problem) -> Self {
-        Self {
-            status: ConditionStatus::False,
-            reason: problem.reason(),
-            message: problem.message().into_owned(),
-        }
+    /// `Ready` repeats the first problem, or what is not known yet, so that one look at one condition is enough.
+    fn ready(parts: &[(ConditionType, Self)]) -> Self {
+        let first = |status| {
+            parts
+                .iter()
+                .map(|(_, state)| state)
+                .find(|state| state.status == status)
+        };
+        first(ConditionStatus::False)
+            .or_else(|| first(ConditionStatus::Unknown))
+            .cloned()
+            .unwrap_or_else(|| Self::of(ConditionType::Ready, &Finding::Good))
     }
 
-    fn into_condition(self, condition: ConditionType, previous: &[Condition], generation: i64, now: &str) -> Condition {
+    fn into_condition(
+        self,
+        condition: ConditionType,
+        previous: Option<&Condition>,
+        generation: i64,
+        now: &str,
+    ) -> Condition {
         let since = previous
-            .iter()
-            .find(|old| &*old.condition_type == condition.as_str() && old.status == self.status)
+            .filter(|old| old.status == self.status)
             .map_or_else(|| now.into(), |old| old.last_transition_time.clone());
         Condition {
             condition_type: condition.as_str().into(),
             status: self.status,
             observed_generation: generation,
             last_transition_time: since,
-            reason: self.reason.into(),
-            message: self.message.into(),
+            reason: self.reason,
+            message: self.message,
+        }
+    }
+}
+
+impl From<&Condition> for State {
+    fn from(condition: &Condition) -> Self {
+        Self {
+            status: condition.status,
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
         }
     }
 }
@@ -248,7 +268,7 @@ mod tests {
             resolved: Finding::Good,
             published: Finding::Good,
             endpoint: Finding::Good,
-            calls: Finding::Pending,
+            calls: Finding::Unread,
         }
     }
 
@@ -315,6 +335,26 @@ mod tests {
         let calls = of(&conditions, ConditionType::CallsSucceeding);
         assert_eq!((calls.status, &*calls.reason), (ConditionStatus::False, "CallsFailing"));
         assert_eq!(findings.problems().collect::<Vec<_>>(), [&Problem::CallsFailing]);
+    }
+
+    #[test]
+    fn what_was_found_before_a_restart_holds_for_the_same_generation() {
+        for published in [Finding::Good, Finding::Bad(Problem::EndpointSliceNotFound)] {
+            let before = Findings {
+                published,
+                calls: Finding::Bad(Problem::CallsFailing),
+                ..all_good()
+            };
+            let known = before.conditions(&[], 1, EARLY);
+            let after = Findings {
+                published: Finding::Unread,
+                ..all_good()
+            };
+            assert_eq!(after.conditions(&known, 1, LATE), known, "nothing to write");
+            let anew = after.conditions(&known, 2, LATE);
+            assert_eq!(of(&anew, ConditionType::Ready).status, ConditionStatus::Unknown);
+            assert_eq!(anew.len(), 5, "calls of another generation say nothing");
+        }
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub trait EndpointFactory {
 
     /// Judges an endpoint and makes its handle. Must not block: nothing is connected to or resolved here.
     fn make(&self, endpoint: &EndpointInput<'_>) -> Result<Self::Handle, EndpointProblem>;
+
+    /// Judges an endpoint anew without making anything: certificates expire, and begin to be valid.
+    fn check(&self, endpoint: &EndpointInput<'_>) -> Result<(), EndpointProblem> {
+        self.make(endpoint).map(drop)
+    }
 }
 
 /// What a handle is made of.
@@ -21,6 +26,8 @@ pub trait EndpointFactory {
 pub struct EndpointInput<'a> {
     /// The provider's logical cluster, for address rules that name it.
     pub cluster: &'a str,
+    /// The name of the EphemeralWebhook, to tell what its calls meet; `None` for what an APIExport has inline.
+    pub webhook: Option<&'a str>,
     /// The URL as the provider wrote it.
     pub url: &'a str,
     /// The text of `caBundle` (base64 of PEM) as the provider wrote it; `None` where the field is absent or empty,

@@ -91,7 +91,8 @@ pub enum Event {
         /// Whether it does.
         accepted: bool,
     },
-    /// What creates met lately at a webhook.
+    /// What creates met lately at a webhook. Each that says anything else than the one before may become a write of a
+    /// status: tell it rarely.
     Calls {
         /// The provider's logical cluster.
         cluster: Arc<str>,
@@ -100,8 +101,9 @@ pub enum Event {
         /// What they met.
         calls: Calls,
     },
-    /// The endpoints that could not be used are judged anew: a policy was changed, or time went by.
-    RetryEndpoints,
+    /// Time went by: all endpoints are judged anew, those that could be used and those that could not. A handle that is
+    /// still good stays the same.
+    JudgeEndpoints,
 }
 
 /// What came of reading a slice or writing to it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_saphyr::Spanned;
+use serde_saphyr::{MessageFormatter as _, Spanned, UserMessageFormatter};
 use structural_schema::Value;
 
 use crate::event::{Event, Source};
@@ -107,8 +107,9 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
+/// What is wrong, in words for people who do not know the parser.
 fn first_line(error: &serde_saphyr::Error) -> String {
-    let text = error.without_snippet().to_string();
+    let text = UserMessageFormatter.format_message(error.without_snippet());
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -160,7 +161,14 @@ spec: {export: e, group: g.example.org, resource: rs, url: 'https://w.example.or
                 unnamed.as_str(),
                 "document 1, line 1: metadata.name must be a string that is not empty",
             ),
-            ("just text", "document 1, line 1: unknown kind \"\" in apiVersion \"\""),
+            (
+                "just text",
+                "document 1, line 1: not an object with apiVersion and kind",
+            ),
+            (
+                "kind: Secret\nkind: Secret\n",
+                "document 1, line 2: duplicate mapping key `kind` is not allowed here",
+            ),
         ] {
             assert_eq!(parse(text).unwrap_err().to_string(), expected);
         }
@@ -205,9 +213,9 @@ spec: {export: e, group: g.example.org, resource: rs, url: 'https://w.example.or
             let read = move || parse(&nested(MAX_DEPTH / 2)).unwrap_err().to_string();
             let thread = std::thread::Builder::new().stack_size(1_000_000 + 8192 * offset);
             let message = thread.spawn(read).unwrap().join().unwrap();
-            assert!(message.contains("unknown kind"), "{message}");
+            assert!(message.contains("not an object"), "{message}");
         }
         let message = parse(&nested(100_000)).unwrap_err().to_string();
-        assert!(!message.contains("unknown kind"), "{message}");
+        assert!(!message.contains("not an object"), "{message}");
     }
 }

@@ -50,6 +50,8 @@ pub enum Problem {
     ClaimsNotAccepted,
     /// There is no such APIExport in the logical cluster.
     ExportNotFound,
+    /// The APIExport is not as its kind has it, and does not list the resource in a way that could be read.
+    ExportInvalid(FieldInvalid),
     /// The APIExport does not list the resource.
     ResourceNotInExport,
     /// The APIResourceSchema that the export names does not exist.
@@ -99,6 +101,7 @@ impl Problem {
             Self::Conflicted => "Conflicted",
             Self::ClaimsNotAccepted => "ClaimsNotAccepted",
             Self::ExportNotFound => "ExportNotFound",
+            Self::ExportInvalid(_) => "ExportInvalid",
             Self::ResourceNotInExport => "ResourceNotInExport",
             Self::SchemaNotFound => "SchemaNotFound",
             Self::SchemaOfOtherResource => "SchemaOfOtherResource",
@@ -124,6 +127,11 @@ impl Problem {
     pub fn message(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::FieldInvalid(invalid) => return Cow::Owned(format!("{invalid}.")),
+            Self::ExportInvalid(invalid) => {
+                return Cow::Owned(format!(
+                    "The APIExport does not list the resource: its {invalid}. Correct it."
+                ));
+            }
             Self::SchemaUnsupported(problem) => {
                 return Cow::Owned(format!(
                     "The APIResourceSchema cannot be enforced: {problem}. Publish a schema without it under a new name \
@@ -212,6 +220,7 @@ impl Problem {
             Self::FieldInvalid(_) | Self::Conflicted => ConditionType::Accepted,
             Self::ClaimsNotAccepted
             | Self::ExportNotFound
+            | Self::ExportInvalid(_)
             | Self::ResourceNotInExport
             | Self::SchemaNotFound
             | Self::SchemaOfOtherResource

@@ -13,6 +13,8 @@ pub struct NominationStatus {
     webhook: Arc<EphemeralWebhook>,
     findings: Findings,
     endpoint: Option<Arc<str>>,
+    /// Whether the status is another publisher's to write.
+    is_anothers: bool,
 }
 
 impl NominationStatus {
@@ -21,6 +23,7 @@ impl NominationStatus {
         webhook: Arc<EphemeralWebhook>,
         findings: Findings,
         publisher: Option<&Publisher>,
+        is_anothers: bool,
     ) -> Self {
         let export = webhook.target.as_ref().ok().map(|target| &target.export);
         let endpoint = export
@@ -31,6 +34,7 @@ impl NominationStatus {
             webhook,
             findings,
             endpoint,
+            is_anothers,
         }
     }
 
@@ -51,8 +55,14 @@ impl NominationStatus {
 
     /// The status to write at `now` (RFC 3339), or nothing where the object already says it.
     ///
+    /// Where several installations publish one export, one of them writes: the one whose endpoint the status names, for
+    /// as long as that is in the slice. They would else overwrite each other for ever.
+    ///
     /// `client_ca_bundle` is base64 of PEM: the CA of the client certificate that webhooks are called with.
     pub fn to_write(&self, now: &str, client_ca_bundle: Option<&Arc<str>>) -> Option<WebhookStatus> {
+        if self.is_anothers {
+            return None;
+        }
         let generation = self.webhook.meta.generation;
         let status = WebhookStatus {
             observed_generation: generation,

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use ephemeral_index::kinds::Kind;
-use ephemeral_index::{Calls, ConditionType, Event, Problem, SliceReading, Source};
+use ephemeral_index::{Calls, ConditionType, Event, FieldInvalid, Problem, SchemaProblem, SliceReading, Source};
 use serde_json::{Value, json};
 
 const OWN_URL: &str = "https://vw.example.org:6443/services/ephemeral/c/e";
@@ -120,18 +120,31 @@ fn a_webhook_without_a_target() {
 fn an_expired_bundle_is_found_when_endpoints_are_judged_anew() {
     let mut world = world(|objects| objects["webhook"]["spec"]["caBundle"] = json!("expiring"));
     is_well(&world, "w");
+    let number = |world: &mut World| {
+        find(&world.snapshot(), "c", "things")
+            .state
+            .as_ref()
+            .unwrap()
+            .handle
+            .number
+    };
+    let before = number(&mut world);
+    world.apply([Event::JudgeEndpoints]);
+    assert_eq!(number(&mut world), before, "the handle and its connections stay");
     world.factory.clock_is_past_expiry.set(true);
-    let mut changed = webhook("c", "w", "things");
-    changed["spec"]["caBundle"] = json!("expiring");
-    changed["spec"]["maxInFlight"] = json!(5);
-    world.apply([apply(&shard("a"), changed)]);
+    world.apply([Event::JudgeEndpoints]);
     assert_eq!(
         world.condition("w", "EphemeralEndpointsValid"),
         ("False", "CABundleExpired".into())
     );
     world.factory.clock_is_past_expiry.set(false);
-    world.apply([Event::RetryEndpoints]);
+    world.apply([Event::JudgeEndpoints]);
     is_well(&world, "w");
+    assert_eq!(
+        world.apply([Event::JudgeEndpoints]).statuses.len(),
+        0,
+        "nothing to tell"
+    );
 }
 
 /// What cannot be resolved, or only in part.
@@ -141,6 +154,7 @@ fn a_resource_that_cannot_be_resolved() {
     let rows = [
         ("ExportNotFound", "/webhook/spec/export", json!("x")),
         ("ResourceNotInExport", "/webhook/spec/resource", json!("x")),
+        ("ExportInvalid", schema_name, json!(5)),
         ("SchemaNotFound", schema_name, json!("v2.things.g.io")),
         ("SchemaOfOtherResource", schema_name, json!("v1.others.g.io")),
         ("SchemaUnsupported", "/schema/spec/versions/0/schema", json!("none")),
@@ -160,6 +174,20 @@ fn a_resource_that_cannot_be_resolved() {
                 .collect::<Vec<_>>(),
             [reason]
         );
+    }
+}
+
+#[test]
+fn an_export_whose_resources_are_no_list_says_so() {
+    for value in [json!(5), json!({"name": "things"}), json!("things")] {
+        let world = world(|objects| objects["export"]["spec"]["resources"] = value.clone());
+        for name in ["w", "other"] {
+            assert_eq!(
+                world.condition(name, "ResourceResolved"),
+                ("False", "ExportInvalid".into()),
+                "{value}"
+            );
+        }
     }
 }
 
@@ -413,31 +441,84 @@ fn manifests_alone_are_enough() {
     );
 }
 
+/// The list is closed: whoever adds a reason adds it here, and to the tests of the whole server.
 #[test]
-fn reasons_are_of_the_condition_they_are_on_and_name_a_fix() {
-    let problems = [
-        Problem::Conflicted,
-        Problem::EndpointConflict,
-        Problem::UrlRefused,
-        Problem::CallsFailing,
+fn every_problem_has_a_reason_of_its_own_and_a_message_that_names_the_fix() {
+    let field = FieldInvalid {
+        field: "spec.timeoutSeconds",
+        must: "an integer from 1 to 30",
+    };
+    let (accepted, resolved) = (ConditionType::Accepted, ConditionType::ResourceResolved);
+    let (published, valid) = (ConditionType::EndpointPublished, ConditionType::EphemeralEndpointsValid);
+    let calls = ConditionType::CallsSucceeding;
+    let all = [
+        (Problem::FieldInvalid(field), accepted, "must be"),
+        (Problem::Conflicted, accepted, "Delete"),
+        (Problem::ClaimsNotAccepted, resolved, "Accept"),
+        (Problem::ExportNotFound, resolved, "Create"),
+        (Problem::ExportInvalid(field), resolved, "Correct"),
+        (Problem::ResourceNotInExport, resolved, "Add"),
+        (Problem::SchemaNotFound, resolved, "Create"),
+        (Problem::SchemaOfOtherResource, resolved, "Correct"),
+        (
+            Problem::SchemaUnsupported(SchemaProblem::from(field)),
+            resolved,
+            "Publish",
+        ),
+        (Problem::StorageNotVirtual, published, "Set"),
+        (Problem::ReferenceNotEndpointSlice, published, "must have"),
+        (Problem::EndpointSliceNotFound, published, "Create"),
+        (Problem::EndpointSliceOfOtherExport, published, "Refer"),
+        (Problem::EndpointSliceShared, published, "Give"),
+        (Problem::EndpointSliceIsDefault, published, "Create"),
+        (Problem::EndpointConflict, published, "Remove"),
+        (Problem::SliceRightsMissing, published, "Apply"),
+        (Problem::UrlInvalid, valid, "must be"),
+        (Problem::UrlRefused, valid, "Use"),
+        (Problem::CaBundleInvalid, valid, "must be"),
+        (Problem::CaBundleExpired, valid, "Replace"),
+        (Problem::CallsFailing, calls, "Check"),
+        (Problem::ClientCertificateNotRequested, calls, "Let it"),
     ];
-    let conditions = problems.map(|problem| problem.condition());
-    assert_eq!(
-        conditions,
-        [
-            ConditionType::Accepted,
-            ConditionType::EndpointPublished,
-            ConditionType::EphemeralEndpointsValid,
-            ConditionType::CallsSucceeding
-        ]
-    );
-    // metav1.Condition: reasons are CamelCase, messages at most 32768 characters.
-    for problem in [
-        Problem::UrlInvalid,
-        Problem::CaBundleExpired,
-        Problem::SliceRightsMissing,
-    ] {
-        assert!(problem.reason().chars().all(|c| c.is_ascii_alphanumeric()));
-        assert!(problem.message().ends_with('.'));
+    // Does not compile when there is a problem that is not listed above.
+    let listed = |problem: &Problem| match problem {
+        Problem::FieldInvalid(_)
+        | Problem::Conflicted
+        | Problem::ClaimsNotAccepted
+        | Problem::ExportNotFound
+        | Problem::ExportInvalid(_)
+        | Problem::ResourceNotInExport
+        | Problem::SchemaNotFound
+        | Problem::SchemaOfOtherResource
+        | Problem::SchemaUnsupported(_)
+        | Problem::StorageNotVirtual
+        | Problem::ReferenceNotEndpointSlice
+        | Problem::EndpointSliceNotFound
+        | Problem::EndpointSliceOfOtherExport
+        | Problem::EndpointSliceShared
+        | Problem::EndpointSliceIsDefault
+        | Problem::EndpointConflict
+        | Problem::SliceRightsMissing
+        | Problem::UrlInvalid
+        | Problem::UrlRefused
+        | Problem::CaBundleInvalid
+        | Problem::CaBundleExpired
+        | Problem::CallsFailing
+        | Problem::ClientCertificateNotRequested => (),
+    };
+    let mut reasons = std::collections::BTreeSet::new();
+    for (problem, condition, fix) in &all {
+        listed(problem);
+        let (reason, message) = (problem.reason(), problem.message());
+        assert_eq!(problem.condition(), *condition, "{reason}");
+        assert!(reasons.insert(reason), "{reason} is there twice");
+        // metav1.Condition: reasons are CamelCase, messages at most 32768 characters.
+        assert!(reason.starts_with(|c: char| c.is_ascii_uppercase()), "{reason}");
+        assert!(reason.chars().all(|c| c.is_ascii_alphanumeric()), "{reason}");
+        assert!(message.contains(fix), "{reason} names no fix: {message}");
+        assert!(message.ends_with('.') && message.len() < 1000, "{message}");
+        // Nothing that was found out on the network: no address, no URL, no error of a library.
+        assert!(!message.contains("://") && !message.contains("error"), "{message}");
     }
+    assert_eq!(reasons.len(), 23);
 }

@@ -9,16 +9,16 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use http::{Method, StatusCode, Uri};
 use http_body_util::{BodyExt, Limited};
+use kube::Config;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Client, Config};
+use kube::config::KubeconfigError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
 
+use crate::credentials::{Credentials, Site};
 use crate::request::segment;
 
-/// What establishing a connection may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a request may take, the body of the answer included; watches have bounds of their own.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// What an answer may hold, bytes. kcp's own answers are far smaller, a page of a list with many large schemas
@@ -32,13 +32,8 @@ const MAX_STATUS: usize = 64 * 1024;
 /// Cheap to clone; clones share connections.
 #[derive(Clone)]
 pub struct Base {
-    url: Uri,
-    client: Client,
-    connect: Arc<Connect>,
+    site: Arc<Site>,
 }
-
-/// Makes the client for a URL.
-type Connect = dyn Fn(&Uri) -> Result<Client, BaseError> + Send + Sync;
 
 impl Base {
     /// The base URL that a context of a kubeconfig names, the current one by default. `/clusters/<path>` in the URL of
@@ -46,67 +41,48 @@ impl Base {
     ///
     /// Must be called within a Tokio runtime.
     pub async fn from_kubeconfig(path: &Path, context: Option<&str>) -> Result<Self, BaseError> {
-        let unusable = |source| BaseError::Kubeconfig {
-            path: path.to_owned(),
-            source: Box::new(source),
-        };
-        let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
-        let options = KubeConfigOptions {
-            context: context.map(str::to_owned),
-            ..KubeConfigOptions::default()
-        };
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options)
-            .await
-            .map_err(unusable)?;
-        Self::from_config(config)
+        let (credentials, url) = Credentials::from_kubeconfig(path, context).await?;
+        Self::new(&url, Arc::new(credentials))
     }
 
     /// The base URL of a configuration.
-    pub fn from_config(mut config: Config) -> Result<Self, BaseError> {
-        let url = without_cluster(&config.cluster_url)?;
-        config.connect_timeout = Some(CONNECT_TIMEOUT);
-        // Whoever asks knows better when and whether to ask again.
-        config.default_retry = false;
-        let own = url.authority().cloned();
-        Self::new(
-            url,
-            Arc::new(move |url: &Uri| {
-                let mut config = config.clone();
-                config.cluster_url = url.clone();
-                if url.authority() != own.as_ref() {
-                    // It is the name of the server of the kubeconfig.
-                    config.tls_server_name = None;
-                }
-                Client::try_from(config).map_err(|source| BaseError::Client(Box::new(source)))
-            }),
-        )
+    pub fn from_config(config: Config) -> Result<Self, BaseError> {
+        let (credentials, url) = Credentials::from_config(config);
+        Self::new(&url, Arc::new(credentials))
     }
 
-    pub(crate) fn new(url: Uri, connect: Arc<Connect>) -> Result<Self, BaseError> {
-        let client = connect(&url)?;
-        Ok(Self { url, client, connect })
+    pub(crate) fn new(url: &Uri, credentials: Arc<Credentials>) -> Result<Self, BaseError> {
+        let site = Site::new(without_cluster(url)?, credentials)?;
+        Ok(Self { site: Arc::new(site) })
+    }
+
+    /// Reads the kubeconfig, and the certificates, keys and tokens that it refers to, again when they change, until
+    /// `stop`; for this base and all that were made [`at`](Self::at) other URLs of it. The URL stays: another server in
+    /// the kubeconfig is in effect after a restart alone.
+    pub async fn follow_kubeconfig(self, stop: CancellationToken) {
+        self.site.credentials().follow(self.site.url(), stop).await;
     }
 
     /// Another URL with the same credentials and CA, such as that of a virtual workspace.
     pub fn at(&self, url: &str) -> Result<Self, BaseError> {
         let unusable = || BaseError::Url(url.to_owned());
-        let parsed = without_cluster(&url.parse().map_err(|_| unusable())?)?;
-        if parsed.scheme() != self.url.scheme() {
+        let parsed: Uri = url.parse().map_err(|_| unusable())?;
+        if parsed.scheme() != self.site.url().scheme() {
             // Credentials must not leave in the clear because of what a slice says.
             return Err(unusable());
         }
-        Self::new(parsed, self.connect.clone())
+        Self::new(&parsed, Arc::clone(self.site.credentials()))
     }
 
     /// The URL, without a slash at the end.
     pub fn url(&self) -> String {
-        self.url.to_string().trim_end_matches('/').to_owned()
+        self.site.url().to_string().trim_end_matches('/').to_owned()
     }
 
     /// A logical cluster, by name, by the path of its workspace, or `*` for all that a virtual workspace has.
     pub fn cluster(&self, name_or_path: &str) -> Cluster {
         Cluster {
-            client: self.client.clone(),
+            site: Arc::clone(&self.site),
             prefix: format!("/clusters/{}", segment(name_or_path)),
         }
     }
@@ -138,7 +114,7 @@ fn without_cluster(url: &Uri) -> Result<Uri, BaseError> {
 /// escaped before.
 #[derive(Clone)]
 pub struct Cluster {
-    client: Client,
+    site: Arc<Site>,
     prefix: String,
 }
 
@@ -216,7 +192,8 @@ impl Cluster {
         };
         let request = request.body(body).map_err(RequestError::Path)?;
         let answer = self
-            .client
+            .site
+            .client()
             .send(request)
             .await
             .map_err(|source| RequestError::Transport(Box::new(source)))?;

@@ -10,12 +10,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::publish::Work;
 
-/// How often everything is told to the publisher, whatever changed: it forgets what is gone, and looks at each slice.
-const RESYNC: Duration = Duration::from_mins(1);
+/// How often everything is looked at, whatever changed, unless the operator says otherwise.
+pub const RESYNC: Duration = Duration::from_mins(1);
 /// Batches of events that are folded in at once.
 const BATCHES: usize = 64;
 
 /// Folds events into an index until `stop`, or until nobody sends any more.
+///
+/// Each `resync`, endpoints are judged anew, and everything is told to the publisher, which forgets what is gone and
+/// looks at each slice.
 ///
 /// `swap` is given the index and its snapshot after each batch. Work goes to the publisher, if there is one: a
 /// [`publish`](crate::publish()) on the other end takes it in at any time, so this never waits for kcp.
@@ -23,11 +26,12 @@ pub async fn fold<F: EndpointFactory>(
     mut index: Index<F>,
     mut events: mpsc::Receiver<Vec<Event>>,
     publisher: Option<mpsc::Sender<Work>>,
+    resync: Duration,
     mut swap: impl FnMut(&Index<F>, Arc<Snapshot<F::Handle>>),
     stop: CancellationToken,
 ) {
     let mut batches = Vec::with_capacity(BATCHES);
-    let mut resync = tokio::time::interval(RESYNC);
+    let mut resync = tokio::time::interval(resync);
     resync.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let work = tokio::select! {
@@ -40,10 +44,11 @@ pub async fn fold<F: EndpointFactory>(
                 swap(&index, update.snapshot);
                 Work::Changed { statuses: update.statuses, slices: update.slices }
             }
-            _ = resync.tick() => Work::All {
-                statuses: index.statuses().collect(),
-                slices: index.slices().collect(),
-            },
+            _ = resync.tick() => {
+                let update = index.apply([Event::JudgeEndpoints]);
+                swap(&index, update.snapshot);
+                Work::All { statuses: index.statuses().collect(), slices: index.slices().collect() }
+            }
         };
         if let Some(publisher) = &publisher
             && !work.is_empty()

@@ -10,8 +10,10 @@
 pub mod access;
 mod backoff;
 pub mod base;
+mod credentials;
 mod fold;
 mod follow;
+mod login;
 mod publish;
 mod request;
 mod stats;
@@ -21,8 +23,9 @@ mod testing;
 mod tests;
 
 pub use base::{Base, BaseError, Cluster, RequestError};
-pub use fold::fold;
+pub use fold::{RESYNC, fold};
 pub use follow::{FollowConfig, follow};
+pub use login::Login;
 pub use publish::{PublishConfig, Work, publish};
 pub use stats::{Counts, Stats};
 

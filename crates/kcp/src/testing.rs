@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::EXPORT;
 use crate::base::Base;
+use crate::credentials::Credentials;
 
 /// The logical cluster of the platform's workspace.
 pub(crate) const PLATFORM: &str = "platform";
@@ -80,7 +81,11 @@ impl Kcp {
             });
             Ok(Client::new(service, "default"))
         };
-        Base::new(Uri::from_static("https://base/"), Arc::new(connect)).unwrap()
+        Base::new(
+            &Uri::from_static("https://base/"),
+            Arc::new(Credentials::fixed(Arc::new(connect))),
+        )
+        .unwrap()
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {

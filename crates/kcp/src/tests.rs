@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::testing::{Kcp, PLATFORM, metadata, nominate, url_of};
-use crate::{Counts, EXPORT, FollowConfig, PublishConfig, Stats, fold, follow, publish};
+use crate::{Counts, EXPORT, FollowConfig, PublishConfig, RESYNC, Stats, fold, follow, publish};
 
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -204,6 +204,7 @@ impl Replica {
             publisher: publisher.clone(),
             identity: identity.into(),
             client_ca_bundle,
+            resync: RESYNC,
             stats: stats.clone(),
         };
         let mut tasks = JoinSet::new();
@@ -213,6 +214,7 @@ impl Replica {
             Index::new(AnyUrl, Some(publisher)),
             received,
             Some(work),
+            RESYNC,
             move |_, snapshot| {
                 swap.send_replace(snapshot);
             },

@@ -22,7 +22,12 @@ pub struct Authority {
 impl Authority {
     /// A root authority.
     pub fn new(common_name: &str) -> Self {
-        let issuer = CertifiedIssuer::self_signed(authority_params(common_name), key_pair());
+        Self::valid(common_name, Validity::Current)
+    }
+
+    /// A root authority whose own certificate is valid at another time.
+    pub fn valid(common_name: &str, validity: Validity) -> Self {
+        let issuer = CertifiedIssuer::self_signed(authority_params(common_name, validity), key_pair());
         Self {
             issuer: issuer.expect("the parameters are complete"),
             intermediates: Vec::new(),
@@ -32,8 +37,12 @@ impl Authority {
     /// An authority below this one. What it issues carries its certificate in the chain.
     #[must_use]
     pub fn intermediate(&self, common_name: &str) -> Self {
-        let issuer = CertifiedIssuer::signed_by(authority_params(common_name), key_pair(), &self.issuer)
-            .expect("the parameters are complete");
+        let issuer = CertifiedIssuer::signed_by(
+            authority_params(common_name, Validity::Current),
+            key_pair(),
+            &self.issuer,
+        )
+        .expect("the parameters are complete");
         let intermediates = std::iter::once(issuer.pem())
             .chain(self.intermediates.iter().cloned())
             .collect();
@@ -159,6 +168,8 @@ impl Leaf {
 pub enum Validity {
     /// Since an hour ago, for a day.
     Current,
+    /// Since an hour ago, and for this long from now.
+    For(Duration),
     /// Until an hour ago.
     Expired,
     /// From an hour ahead.
@@ -170,6 +181,7 @@ impl Validity {
         let now = SystemTime::now();
         match self {
             Self::Current => (now - HOUR, now + 24 * HOUR),
+            Self::For(time) => (now - HOUR, now + time),
             Self::Expired => (now - 24 * HOUR, now - HOUR),
             Self::NotYet => (now + HOUR, now + 24 * HOUR),
         }
@@ -207,13 +219,13 @@ impl Identity {
     }
 }
 
-fn authority_params(common_name: &str) -> CertificateParams {
+fn authority_params(common_name: &str, validity: Validity) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, common_name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let (not_before, not_after) = Validity::Current.window();
+    let (not_before, not_after) = validity.window();
     params.not_before = not_before.into();
     params.not_after = not_after.into();
     params

@@ -18,6 +18,16 @@ const REMOTE_UID: HeaderName = HeaderName::from_static("x-remote-uid");
 const REMOTE_GROUP: HeaderName = HeaderName::from_static("x-remote-group");
 const REMOTE_EXTRA: &str = "x-remote-extra-";
 
+/// What a caller is told whose identity was lost. A shard that reaches this server through the front-proxy speaks with
+/// its own certificate to the front-proxy, which then names the shard as the user; who the caller was is nowhere in the
+/// request.
+pub const LOST_CALLER: &str = "the identity of the caller was lost: a shard sent this request through the front-proxy; \
+     publish the direct URL of this server in the APIExportEndpointSlice, not the URL of the front-proxy";
+
+/// What a caller is told whose shard is not listed.
+pub const UNLISTED_SHARD: &str = "the client certificate is not that of a known shard or front-proxy: \
+     its issuer must be in --shard-client-ca-file and its common name in --shard-client-names";
+
 /// kcp refuses to forward at this number (`hops.Max`) and sends the number that it received plus one.
 const MAX_HOPS: u64 = 4;
 
@@ -69,7 +79,7 @@ pub fn caller(trust: &Trust, peer: &Peer, headers: &HeaderMap) -> Result<Identit
             check_hops(headers)?;
             let user = remote_user(headers)?.ok_or(ClientFault::Unauthorized)?;
             if trust.is_shard_name(&user.username) {
-                return Err(lost_caller().into());
+                return Err(ClientFault::Forbidden(LOST_CALLER.into()).into());
             }
             Ok(Identity::Caller(Caller {
                 user: Arc::new(user),
@@ -77,7 +87,7 @@ pub fn caller(trust: &Trust, peer: &Peer, headers: &HeaderMap) -> Result<Identit
             }))
         }
         Peer::User(_) | Peer::Anonymous { presented: true } if headers.contains_key(&HOPS) => {
-            Err(unlisted_shard().into())
+            Err(ClientFault::Forbidden(UNLISTED_SHARD.into()).into())
         }
         Peer::User(user) => Ok(Identity::Caller(Caller {
             user: Arc::clone(user),
@@ -85,24 +95,6 @@ pub fn caller(trust: &Trust, peer: &Peer, headers: &HeaderMap) -> Result<Identit
         })),
         Peer::Anonymous { .. } => Err(ClientFault::Unauthorized.into()),
     }
-}
-
-/// A shard that reaches this server through the front-proxy speaks with its own certificate to the front-proxy, which
-/// then names the shard as the user; who the caller was is nowhere in the request.
-fn lost_caller() -> ClientFault {
-    ClientFault::Forbidden(
-        "the identity of the caller was lost: a shard sent this request through the front-proxy; \
-         publish the direct URL of this server in the APIExportEndpointSlice, not the URL of the front-proxy"
-            .into(),
-    )
-}
-
-fn unlisted_shard() -> ClientFault {
-    ClientFault::Forbidden(
-        "the client certificate is not that of a known shard or front-proxy: \
-         its issuer must be in --shard-client-ca-file and its common name in --shard-client-names"
-            .into(),
-    )
 }
 
 /// As kcp's `hops.FromHeader` and its virtual resource server: the first value counts, an empty one is none, and what

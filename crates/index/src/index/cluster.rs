@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::conditions::Findings;
 use crate::copies::{Copies, HasMeta};
+use crate::endpoint::EndpointFactory;
 use crate::event::{Calls, ObjectRef, SliceReading, Source};
 use crate::kinds::{APIExport, APIResourceSchema, EphemeralWebhook, Kind, Object, Storage, Target};
 use crate::problem::SchemaProblem;
@@ -150,16 +151,17 @@ impl<W> Cluster<W> {
         }
     }
 
-    /// Forgets the handles that could not be made; whether there were any.
-    pub(super) fn retry_endpoints(&mut self) -> bool {
-        let before = self.made.len();
-        let failed: Vec<_> = self
+    /// Forgets the handles that would turn out otherwise now; whether there were any.
+    pub(super) fn judge_endpoints(&mut self, factory: &impl EndpointFactory<Handle = W>) -> bool {
+        let name = &self.name;
+        let turned: Vec<_> = self
             .made
-            .extract_if(|_, made| made.is_err())
+            .extract_if(|origin, made| made.has_turned(name, origin, factory))
             .map(|(origin, _)| origin)
             .collect();
-        self.dirty.origins.extend(failed);
-        self.made.len() < before
+        let any = !turned.is_empty();
+        self.dirty.origins.extend(turned);
+        any
     }
 
     pub(super) fn export(&self, name: &str) -> Option<(&Source, &Arc<APIExport>)> {

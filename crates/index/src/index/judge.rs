@@ -24,8 +24,44 @@ pub(super) struct Made<W> {
 }
 
 impl<W> Made<W> {
-    pub(super) const fn is_err(&self) -> bool {
-        self.result.is_err()
+    /// Makes a handle.
+    fn new(
+        cluster: &str,
+        origin: &Origin,
+        meta: &ObjectMeta,
+        settings: &Settings,
+        factory: &impl EndpointFactory<Handle = W>,
+    ) -> Self {
+        let Settings {
+            url,
+            ca_bundle,
+            max_in_flight,
+            ..
+        } = settings;
+        Self {
+            uid: meta.uid.clone(),
+            url: url.clone(),
+            ca_bundle: ca_bundle.clone(),
+            max_in_flight: *max_in_flight,
+            result: factory.make(&input(cluster, origin, url, ca_bundle.as_deref(), *max_in_flight)),
+        }
+    }
+
+    /// Whether it would turn out otherwise now.
+    pub(super) fn has_turned(
+        &self,
+        cluster: &str,
+        origin: &Origin,
+        factory: &impl EndpointFactory<Handle = W>,
+    ) -> bool {
+        let input = input(
+            cluster,
+            origin,
+            &self.url,
+            self.ca_bundle.as_deref(),
+            self.max_in_flight,
+        );
+        factory.check(&input).err() != self.result.as_ref().err().copied()
     }
 
     fn is_of(&self, meta: &ObjectMeta, settings: &Settings) -> bool {
@@ -33,6 +69,25 @@ impl<W> Made<W> {
             && self.url == settings.url
             && self.ca_bundle == settings.ca_bundle
             && self.max_in_flight == settings.max_in_flight
+    }
+}
+
+fn input<'a>(
+    cluster: &'a str,
+    origin: &'a Origin,
+    url: &'a str,
+    ca_bundle: Option<&'a str>,
+    max_in_flight: Option<u32>,
+) -> EndpointInput<'a> {
+    EndpointInput {
+        cluster,
+        webhook: match origin {
+            Origin::Webhook(name) => Some(name),
+            Origin::Inline(_) => None,
+        },
+        url,
+        ca_bundle,
+        max_in_flight,
     }
 }
 
@@ -94,23 +149,16 @@ impl<W: Clone> Cluster<W> {
         settings: &Settings,
         factory: &impl EndpointFactory<Handle = W>,
     ) -> Result<Usable<W>, Problem> {
-        let cluster = self.name().clone();
-        let fresh = || Made {
-            uid: meta.uid.clone(),
-            url: settings.url.clone(),
-            ca_bundle: settings.ca_bundle.clone(),
-            max_in_flight: settings.max_in_flight,
-            result: factory.make(&EndpointInput {
-                cluster: &cluster,
-                url: &settings.url,
-                ca_bundle: settings.ca_bundle.as_deref(),
-                max_in_flight: settings.max_in_flight,
-            }),
-        };
-        let made = self.made.entry(origin.clone()).or_insert_with(fresh);
-        if !made.is_of(meta, settings) {
-            *made = fresh();
+        if self.made.get(origin).is_none_or(|made| !made.is_of(meta, settings)) {
+            let made = Made::new(self.name(), origin, meta, settings, factory);
+            if self.made.insert(origin.clone(), made).is_some()
+                && let Origin::Webhook(name) = origin
+            {
+                // They were met elsewhere.
+                self.forget_calls(name);
+            }
         }
+        let made = &self.made[origin];
         Ok(Usable {
             handle: made.result.clone()?,
             timeout: settings.timeout,
@@ -130,11 +178,12 @@ impl<W: Clone> Cluster<W> {
                 Problem::ExportNotFound
             });
         };
-        export
-            .resources
-            .get(&target.resource)
-            .cloned()
-            .ok_or(Problem::ResourceNotInExport)
+        match export.resources.get(&target.resource) {
+            Some(entry) => Ok(entry.clone()),
+            None => Err(export
+                .invalid
+                .map_or(Problem::ResourceNotInExport, Problem::ExportInvalid)),
+        }
     }
 
     fn schema_of(&self, target: &Target, entry: &ExportResource) -> Result<Arc<ResourceSchema>, Problem> {
@@ -177,7 +226,7 @@ fn enforceable(schema: &ResourceSchema) -> Finding {
 
 const fn calls(calls: Option<Calls>) -> Finding {
     match calls {
-        None => Finding::Pending,
+        None => Finding::Unread,
         Some(Calls::Succeeding) => Finding::Good,
         Some(Calls::Failing) => Finding::Bad(Problem::CallsFailing),
         Some(Calls::ClientCertificateNotRequested) => Finding::Bad(Problem::ClientCertificateNotRequested),

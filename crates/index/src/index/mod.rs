@@ -147,9 +147,9 @@ impl<F: EndpointFactory> Index<F> {
                 webhook,
                 calls,
             } => self.cluster(&cluster, dirty).observe_calls(webhook, calls),
-            Event::RetryEndpoints => {
+            Event::JudgeEndpoints => {
                 for (name, cluster) in &mut self.clusters {
-                    if cluster.retry_endpoints() {
+                    if cluster.judge_endpoints(&self.factory) {
                         dirty.insert(name.clone());
                     }
                 }
@@ -238,6 +238,9 @@ impl<F: EndpointFactory> Index<F> {
             webhook.clone(),
             findings.clone(),
             self.publisher.as_ref(),
+            self.publisher
+                .as_ref()
+                .is_some_and(|publisher| cluster.is_anothers(webhook, publisher)),
         ))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::cluster::Cluster;
 use crate::conditions::Finding;
 use crate::event::SliceReading;
-use crate::kinds::{APIExport, APIExportEndpointSlice, ShardSelection};
+use crate::kinds::{APIExport, APIExportEndpointSlice, EphemeralWebhook, ShardSelection};
 use crate::problem::Problem;
 
 /// Who publishes, and under which URL.
@@ -34,6 +34,12 @@ impl Publisher {
         own.next()
             .is_some_and(|endpoint| &*endpoint.url == url && endpoint.shards.as_ref() == Some(&self.shards))
             && own.next().is_none()
+    }
+
+    /// Whether an entry of this publisher's has this URL.
+    fn has(&self, slice: &APIExportEndpointSlice, url: &str) -> bool {
+        let mut entries = slice.endpoints.iter();
+        entries.any(|entry| &*entry.url == url && entry.managers.contains(&self.name))
     }
 
     pub(super) fn has_any(&self, slice: &APIExportEndpointSlice) -> bool {
@@ -87,7 +93,7 @@ impl<W> Cluster<W> {
             return Finding::Bad(Problem::EndpointSliceShared);
         }
         match self.slice_reading(slice) {
-            None => Finding::Pending,
+            None => Finding::Unread,
             Some(SliceReading::Missing) => Finding::Bad(Problem::EndpointSliceNotFound),
             Some(SliceReading::Forbidden) => Finding::Bad(Problem::SliceRightsMissing),
             Some(SliceReading::Found(slice)) if !is_for(slice, export) => {
@@ -101,6 +107,29 @@ impl<W> Cluster<W> {
                     Finding::Pending
                 }
             }
+        }
+    }
+
+    /// Whether another publisher writes the status of a nomination: one of those that publish an export does, or they
+    /// would overwrite each other for ever. Each knows its own endpoint and the one in the status, and whichever of the
+    /// two is in the slice counts; where both are, the one in the status; where none is, the first by name.
+    pub(super) fn is_anothers(&self, webhook: &EphemeralWebhook, publisher: &Publisher) -> bool {
+        let (Ok(target), Some(told)) = (&webhook.target, &webhook.status.endpoint) else {
+            return false;
+        };
+        let own = publisher.url(self.name(), &target.export);
+        if **told == *own {
+            return false;
+        }
+        let slice = self.slice_of(target);
+        match slice.map(|slice| self.slice_reading(&slice)) {
+            Some(None) => true,
+            Some(Some(SliceReading::Found(slice))) if slice.endpoints.iter().any(|entry| entry.url == *told) => {
+                // Unless it is one of an earlier URL of ours.
+                !publisher.has(slice, told)
+            }
+            Some(Some(SliceReading::Found(slice))) if publisher.has(slice, &own) => false,
+            Some(Some(_)) | None => **told < *own,
         }
     }
 
@@ -121,7 +150,10 @@ impl<W> Cluster<W> {
             Some(SliceReading::Found(slice)) => slice,
         };
         let nominated = |export: &Arc<str>| self.relations.targets_of_export(export).next().is_some();
-        if !export.into_iter().chain(exports).any(nominated) {
+        // An export that is not visible, because its claims are not accepted or it was deleted, says no longer which
+        // slice it refers to: what is nominated of it keeps this server's clear error for its consumers.
+        let unseen = self.export(&slice.export).is_none() && nominated(&slice.export);
+        if !unseen && !export.into_iter().chain(exports).any(nominated) {
             return if publisher.has_any(slice) {
                 SliceAction::Withdraw
             } else {
@@ -130,7 +162,9 @@ impl<W> Cluster<W> {
         }
         let export = export.and_then(|export| self.export(export));
         match export.map(|(_, export)| self.slice_finding(export, name, publisher)) {
-            Some(Finding::Pending) => SliceAction::Publish(publisher.url(self.name(), &slice.export).into()),
+            Some(Finding::Pending | Finding::Unread) => {
+                SliceAction::Publish(publisher.url(self.name(), &slice.export).into())
+            }
             Some(Finding::Good | Finding::Bad(_)) | None => SliceAction::Keep,
         }
     }

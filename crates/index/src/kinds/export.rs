@@ -16,9 +16,10 @@ use crate::problem::FieldInvalid;
 pub struct APIExport {
     /// Metadata.
     pub meta: ObjectMeta,
-    /// The resources by group and name. An entry without name, group or schema is left out, and what nominates it
-    /// says that it is not there.
+    /// The resources by group and name, those that can be read.
     pub resources: BTreeMap<GroupResource, ExportResource>,
+    /// Why others cannot be read. kcp lets no such APIExport in, so that it is from a manifest.
+    pub invalid: Option<FieldInvalid>,
 }
 
 /// An API group and the plural name of a resource in it.
@@ -78,16 +79,45 @@ impl APIExport {
     pub(super) fn decode(meta: ObjectMeta, value: &Value) -> Self {
         let spec = Fields::of(value).at("spec");
         // v1alpha1 knows names of schemas alone.
-        let resources = if spec.has("latestResourceSchemas") {
-            spec.items("latestResourceSchemas")
-                .filter_map(Value::as_str)
-                .filter_map(ExportResource::from_schema_name)
-                .collect()
+        let (resources, invalid) = if spec.has("latestResourceSchemas") {
+            let read = |schema: &Value| schema.as_str().and_then(ExportResource::from_schema_name);
+            entries(spec, "latestResourceSchemas", read, SCHEMA_NAMES)
         } else {
-            spec.items("resources").filter_map(ExportResource::decode).collect()
+            entries(spec, "resources", ExportResource::decode, RESOURCES)
         };
-        Self { meta, resources }
+        Self {
+            meta,
+            resources,
+            invalid,
+        }
     }
+}
+
+const SCHEMA_NAMES: FieldInvalid = FieldInvalid {
+    field: "spec.latestResourceSchemas",
+    must: "a list of names of APIResourceSchemas, <version>.<plural>.<group>",
+};
+const RESOURCES: FieldInvalid = FieldInvalid {
+    field: "spec.resources",
+    must: "a list of resources, each with name, group and schema",
+};
+
+/// What can be read of a list, and what is wrong where not all of it can.
+fn entries(
+    spec: Fields<'_>,
+    list: &str,
+    read: impl Fn(&Value) -> Option<(GroupResource, ExportResource)>,
+    otherwise: FieldInvalid,
+) -> (BTreeMap<GroupResource, ExportResource>, Option<FieldInvalid>) {
+    let mut all = spec.get(list).is_none_or(|list| list.as_array().is_some());
+    let mut resources = BTreeMap::new();
+    for item in spec.items(list) {
+        match read(item) {
+            Some((key, resource)) => _ = resources.insert(key, resource),
+            None => all = false,
+        }
+    }
+    (resources, (!all).then_some(otherwise))
 }
 
 impl ExportResource {

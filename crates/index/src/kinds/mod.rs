@@ -92,6 +92,7 @@ impl Object {
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         match Kind::of(api_version, kind) {
             Some(kind) => Self::decode_as(kind, value, default_cluster),
+            None if api_version.is_empty() && kind.is_empty() => Err(DecodeError::Untyped),
             None => Err(DecodeError::UnknownKind {
                 api_version: quotable(api_version),
                 kind: quotable(kind),
@@ -139,6 +140,9 @@ impl Object {
 /// Why something is no object that can be kept: without these parts it could not even be named in a problem.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DecodeError {
+    /// A text, a list, or an object that says of itself neither.
+    #[error("not an object with apiVersion and kind")]
+    Untyped,
     /// Not one of the kinds.
     #[error("unknown kind \"{kind}\" in apiVersion \"{api_version}\"")]
     UnknownKind {

@@ -208,6 +208,23 @@ mod tests {
         );
     }
 
+    /// A field that is not looked at may nest deeper than `serde_json` decodes.
+    #[test]
+    fn a_binding_is_read_however_deep_the_rest_of_it_is() {
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(9_000), "}".repeat(9_000));
+        let list = format!(
+            r#"{{"items": [{{
+                "metadata": {{"managedFields": [{{"fieldsV1": {deep}}}]}},
+                "spec": {{"reference": {{"export": {{"name": "s3.example.com"}}}}, "more": {deep}}},
+                "status": {{"phase": "Bound", "apiExportClusterName": "2k3", "boundResources": [
+                    {{"group": "s3.example.com", "resource": "bucketinfos", "schema": {{"name": "v1", "more": {deep}}}}}
+                ]}}
+            }}]}}"#
+        );
+        let list: Bindings = serde_json::from_str(&list).unwrap();
+        assert_eq!(list.items[0].schema(&question(&BTreeMap::new())), Some("v1"));
+    }
+
     #[test]
     fn a_binding_counts_where_kcp_says_that_it_is_bound_to_this_very_export() {
         let bound = json!({

@@ -68,10 +68,16 @@ pub enum Answer {
     NotBound,
 }
 
-/// kcp could not be asked, and no answer of before holds any longer.
+/// There is no answer, and none of before holds any longer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("kcp cannot be asked at the moment")]
-pub struct Unavailable;
+pub enum Unanswered {
+    /// kcp could not be asked.
+    #[error("kcp cannot be asked at the moment")]
+    Unavailable,
+    /// Too many questions of the caller's home are under way or wait already; see [`Limits`].
+    #[error("too many questions of one home")]
+    TooMany,
+}
 
 /// Asks, and remembers.
 pub struct Access {
@@ -117,22 +123,40 @@ impl Access {
     /// Answers from memory, or asks kcp. Equal questions at one time are asked once.
     ///
     /// Whether there is a binding is only asked for callers that may, so that nobody else learns of it.
-    pub async fn review(&self, question: &Question<'_>) -> Result<Answer, Unavailable> {
+    pub async fn review(&self, question: &Question<'_>) -> Result<Answer, Unanswered> {
         let permission = || self.ask(question, self.kcp.may(question));
         let allows = self
             .permissions
             .try_get_with(question.of_permission(), async { permission().await });
-        if !allows.await.map_err(|_| Unavailable)? {
+        if !allows.await.map_err(|unanswered| *unanswered)? {
             return Ok(Answer::Denied);
         }
-        let binding = || self.ask(question, self.kcp.bound_schema(question));
-        let schema = self
-            .bindings
-            .try_get_with(question.of_binding(), async { binding().await });
-        Ok(match schema.await.map_err(|_| Unavailable)? {
+        Ok(match self.bound_schema(question).await? {
             Some(schema) => Answer::Allowed { schema },
             None => Answer::NotBound,
         })
+    }
+
+    async fn bound_schema(&self, question: &Question<'_>) -> Result<Option<Arc<str>>, Unanswered> {
+        let (key, asks) = (question.of_binding(), AtomicBool::new(false));
+        let asking = async {
+            asks.store(true, Ordering::Relaxed);
+            self.ask(question, self.kcp.bound_schema(question)).await
+        };
+        match self
+            .bindings
+            .try_get_with(key, asking)
+            .await
+            .map_err(|unanswered| *unanswered)
+        {
+            // Others ask for the same binding, and it was one of them whose home asks too much.
+            Err(Unanswered::TooMany) if !asks.load(Ordering::Relaxed) => {
+                let schema = self.ask(question, self.kcp.bound_schema(question)).await?;
+                self.bindings.insert(key, schema.clone()).await;
+                Ok(schema)
+            }
+            bound => bound,
+        }
     }
 
     /// Asks one thing, where the limits let it through, within the time that it may take.
@@ -140,17 +164,16 @@ impl Access {
         &self,
         question: &Question<'_>,
         asking: impl Future<Output = Result<T, RequestError>>,
-    ) -> Result<T, Unavailable> {
-        let consumer = self.gate.consumer(question.cluster);
-        let within_limits = async {
-            let Some(_pass) = self.gate.enter(&consumer).await else {
-                tracing::debug!(cluster = question.cluster, "too many questions of one consumer");
-                return Err(Unavailable);
-            };
-            asking.await.map_err(|error| self.note_failure(question, &error))
+    ) -> Result<T, Unanswered> {
+        let home = self.gate.home(question.home());
+        let deadline = tokio::time::Instant::now() + self.timeout;
+        let pass = tokio::time::timeout_at(deadline, self.gate.enter(&home)).await;
+        let Ok(Some(_pass)) = pass else {
+            tracing::debug!(user = question.user, "too many questions of one home");
+            return Err(Unanswered::TooMany);
         };
-        let answer = match tokio::time::timeout(self.timeout, within_limits).await {
-            Ok(answer) => answer?,
+        let answer = match tokio::time::timeout_at(deadline, asking).await {
+            Ok(answer) => answer.map_err(|error| self.note_failure(question, &error))?,
             Err(_) => return Err(self.note_failure(question, &RequestError::TimedOut)),
         };
         if self.away.swap(false, Ordering::Relaxed) {
@@ -159,7 +182,7 @@ impl Access {
         Ok(answer)
     }
 
-    fn note_failure(&self, question: &Question<'_>, error: &RequestError) -> Unavailable {
+    fn note_failure(&self, question: &Question<'_>, error: &RequestError) -> Unanswered {
         let cluster = question.cluster;
         if self.away.swap(true, Ordering::Relaxed) {
             tracing::debug!(
@@ -174,7 +197,7 @@ impl Access {
                 "kcp does not say whether a caller may"
             );
         }
-        Unavailable
+        Unanswered::Unavailable
     }
 }
 

@@ -39,7 +39,29 @@ pub struct Question<'a> {
 /// to another's question; and a caller with a megabyte of groups takes no more room than any other.
 pub(super) type Fingerprint = [u8; 32];
 
+/// The scopes of a caller. Each value is a list of alternatives, and all values hold.
+const SCOPES: &str = "authentication.kcp.io/scopes";
+/// The logical cluster of a service account.
+const ACCOUNT_CLUSTER: &str = "authentication.kcp.io/cluster-name";
+
 impl Question<'_> {
+    /// Of where the caller is at home, whose share of questions this one takes.
+    ///
+    /// Admins of a workspace can act under as many names as they like, by impersonation or with service accounts, and
+    /// under anybody's. But kcp then adds the scope of that workspace, as the last one (its
+    /// `WithImpersonationScoping`), and says of a service account where it is: all such callers of a workspace are one
+    /// home. Everybody else is known to the whole installation by name, which no workspace can give.
+    pub(super) fn home(&self) -> Fingerprint {
+        let last = |key: &str| self.extra.get(key).and_then(|values| values.last());
+        let mut hash = Fields::default();
+        match (last(SCOPES), last(ACCOUNT_CLUSTER)) {
+            (Some(scope), _) => hash.texts(["scope", scope].into_iter()),
+            (None, Some(cluster)) => hash.texts(["account", cluster].into_iter()),
+            (None, None) => hash.texts(["user", self.user].into_iter()),
+        }
+        hash.finish()
+    }
+
     /// Of all that decides whether the caller may.
     pub(super) fn of_permission(&self) -> Fingerprint {
         let mut hash = Fields::default();
@@ -156,6 +178,45 @@ mod tests {
                 .iter()
                 .all(|other| permissions.contains(&other.of_permission()))
         );
+    }
+
+    #[test]
+    fn a_workspace_has_one_home_whoever_its_admins_pose_as() {
+        let none = BTreeMap::new();
+        let of = |user: &str, extra: &BTreeMap<String, Vec<String>>, cluster: &str| {
+            let question = Question {
+                user,
+                uid: "",
+                groups: Vec::new(),
+                extra,
+                cluster,
+                verb: "create",
+                group: "g",
+                version: "v1",
+                resource: "rs",
+                namespace: None,
+                name: None,
+                provider: "p",
+                export: "e",
+            };
+            question.home()
+        };
+        let posing = |extra: &[(&str, &[&str])]| of("ada", &self::extra(extra), "c");
+        let ada = of("ada", &none, "c");
+        assert_eq!(ada, of("ada", &none, "another"), "wherever the path leads");
+        assert_ne!(ada, of("bob", &none, "c"));
+        let at_m = posing(&[(SCOPES, &["cluster:m"])]);
+        assert_ne!(at_m, ada, "who poses as somebody takes nothing of theirs");
+        assert_eq!(at_m, of("bob", &extra(&[(SCOPES, &["cluster:m"])]), "c"));
+        assert_eq!(
+            at_m,
+            posing(&[(SCOPES, &["cluster:x", "cluster:m"])]),
+            "the last one is kcp's"
+        );
+        assert_eq!(at_m, posing(&[(SCOPES, &["cluster:m"]), (ACCOUNT_CLUSTER, &["x"])]));
+        let account = posing(&[(ACCOUNT_CLUSTER, &["m"])]);
+        assert_eq!(account, of("sa", &extra(&[(ACCOUNT_CLUSTER, &["m"])]), "c"));
+        assert!(account != at_m && account != ada);
     }
 
     fn changed<'a>(question: &Question<'a>, change: impl FnOnce(&mut Question<'a>)) -> Question<'a> {

@@ -94,7 +94,7 @@ fn question(cluster: &'static str, user: &'static str) -> Question<'static> {
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "what a review gives is compared with it")]
-fn allowed() -> Result<Answer, Unavailable> {
+fn allowed() -> Result<Answer, Unanswered> {
     Ok(Answer::Allowed { schema: "v1".into() })
 }
 
@@ -112,7 +112,7 @@ const MOMENT: Duration = Duration::from_millis(1);
 const FOR_GOOD: Duration = Duration::from_hours(1);
 
 /// Asks until the answer is `expected`: how long a moment is, the machine decides.
-async fn eventually(access: &Access, question: &Question<'_>, expected: &Result<Answer, Unavailable>) {
+async fn eventually(access: &Access, question: &Question<'_>, expected: &Result<Answer, Unanswered>) {
     let asking = async {
         while access.review(question).await != *expected {
             tokio::time::sleep(MOMENT).await;
@@ -165,7 +165,7 @@ async fn without_kcp_what_is_remembered_holds_and_then_nothing() {
     assert_eq!(access.review(&question("c", "ada")).await, allowed());
     kcp.reachable.store(false, Ordering::SeqCst);
     assert_eq!(access.review(&question("c", "ada")).await, allowed());
-    assert_eq!(access.review(&question("c", "bob")).await, Err(Unavailable));
+    assert_eq!(access.review(&question("c", "bob")).await, Err(Unanswered::Unavailable));
     // A failure is no answer: it is not remembered.
     kcp.reachable.store(true, Ordering::SeqCst);
     assert_eq!(access.review(&question("c", "bob")).await, allowed());
@@ -174,7 +174,7 @@ async fn without_kcp_what_is_remembered_holds_and_then_nothing() {
     let access = Access::of(kcp.clone(), config(MOMENT, MOMENT, MOMENT));
     assert_eq!(access.review(&question("c", "ada")).await, allowed());
     kcp.reachable.store(false, Ordering::SeqCst);
-    eventually(&access, &question("c", "ada"), &Err(Unavailable)).await;
+    eventually(&access, &question("c", "ada"), &Err(Unanswered::Unavailable)).await;
 }
 
 #[tokio::test]
@@ -202,25 +202,29 @@ async fn who_gives_up_does_not_take_the_others_answer_along() {
     assert_eq!(second.await, allowed());
 }
 
-#[tokio::test]
-async fn questions_under_way_are_bounded_and_one_consumer_leaves_room() {
-    let kcp = Script::new(0);
+fn tight() -> AccessConfig {
     let limits = Limits {
         in_flight: 8,
-        in_flight_per_consumer: 4,
-        waiting_per_consumer: 2,
+        in_flight_per_home: 4,
+        waiting_per_home: 2,
         ..Limits::default()
     };
-    let config = AccessConfig {
+    AccessConfig {
         limits,
         ..config(FOR_GOOD, FOR_GOOD, FOR_GOOD)
-    };
-    let access = Access::of(kcp.clone(), config);
-    let users: Vec<&'static str> = (0..32).map(|n| &*Box::leak(n.to_string().into_boxed_str())).collect();
-    let flood: Vec<_> = users.iter().map(|user| question("flooding", user)).collect();
+    }
+}
+
+/// One user floods, and says another logical cluster each time; another user asks once, in one of those.
+#[tokio::test]
+async fn questions_under_way_are_bounded_and_one_home_leaves_room() {
+    let kcp = Script::new(0);
+    let access = Access::of(kcp.clone(), tight());
+    let clusters: Vec<&'static str> = (0..32).map(|n| &*Box::leak(n.to_string().into_boxed_str())).collect();
+    let flood: Vec<_> = clusters.iter().map(|cluster| question(cluster, "mallory")).collect();
     let mut flooding = Box::pin(join_all(flood.iter().map(|question| access.review(question))));
     assert!(flooding.as_mut().now_or_never().is_none());
-    let other = question("other", "ada");
+    let other = question("31", "ada");
     let mut quiet = Box::pin(access.review(&other));
     assert!(quiet.as_mut().now_or_never().is_none());
     assert_eq!(
@@ -232,12 +236,40 @@ async fn questions_under_way_are_bounded_and_one_consumer_leaves_room() {
     let (answers, answer) = tokio::join!(flooding, quiet);
     assert_eq!(answer, allowed());
     assert_eq!(answers.iter().filter(|answer| **answer == allowed()).count(), 6);
+    let turned_away = answers.iter().filter(|answer| **answer == Err(Unanswered::TooMany));
+    assert_eq!(turned_away.count(), 26);
     assert!(kcp.most.load(Ordering::SeqCst) <= 5);
+}
+
+/// Both wait for one answer about a binding; that the one who asked first is turned away is not the other's loss.
+#[tokio::test(start_paused = true)]
+async fn who_is_turned_away_takes_nobody_along() {
+    let kcp = Script::new(0);
+    let access = Access::of(kcp.clone(), tight());
+    let (mallory, ada) = (question("c", "mallory"), question("c", "ada"));
+    let clusters: Vec<&'static str> = (0..4).map(|n| &*Box::leak(n.to_string().into_boxed_str())).collect();
+    let flood: Vec<_> = clusters.iter().map(|cluster| question(cluster, "mallory")).collect();
+    let mut flooding = Box::pin(join_all(flood.iter().map(|question| access.review(question))));
+    assert!(flooding.as_mut().now_or_never().is_none(), "takes all of its places");
+    for question in [&mallory, &ada] {
+        access.permissions.insert(question.of_permission(), true).await;
+    }
+    let mut first = Box::pin(access.review(&mallory));
+    assert!(first.as_mut().now_or_never().is_none(), "waits for a place");
+    let mut second = Box::pin(access.review(&ada));
+    assert!(
+        second.as_mut().now_or_never().is_none(),
+        "waits for the first one's answer"
+    );
+    assert_eq!(first.await, Err(Unanswered::TooMany));
+    drop(flooding);
+    kcp.go.add_permits(1);
+    assert_eq!(second.await, allowed());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_kcp_that_hangs_is_no_kcp() {
     let kcp = Script::new(0);
     let access = Access::of(kcp, AccessConfig::default());
-    assert_eq!(access.review(&question("c", "ada")).await, Err(Unavailable));
+    assert_eq!(access.review(&question("c", "ada")).await, Err(Unanswered::Unavailable));
 }

@@ -17,8 +17,6 @@ use super::statuses::Attempt;
 use super::{ObjectKey, Work};
 use crate::backoff::{Backoff, jittered};
 
-/// How often a slice is looked at where all is well.
-const PERIOD: Duration = Duration::from_mins(1);
 /// The shortest time between two writes of one status: much happens at once when a nomination is new.
 const STATUS_PAUSE: Duration = Duration::from_secs(1);
 
@@ -44,6 +42,8 @@ impl fmt::Display for Key {
 pub(super) struct Ledger {
     leads: bool,
     client_ca: Option<Arc<str>>,
+    /// How often a slice is looked at where all is well.
+    period: Duration,
     slices: HashMap<ObjectKey, Slice>,
     statuses: BTreeMap<ObjectKey, Status>,
     claims: HashMap<Arc<str>, Claims>,
@@ -77,10 +77,11 @@ struct Claims {
 }
 
 impl Ledger {
-    pub(super) fn new(client_ca: Option<Arc<str>>) -> Self {
+    pub(super) fn new(client_ca: Option<Arc<str>>, period: Duration) -> Self {
         Self {
             leads: false,
             client_ca,
+            period,
             slices: HashMap::new(),
             statuses: BTreeMap::new(),
             claims: HashMap::new(),
@@ -226,7 +227,7 @@ impl Ledger {
             SliceAction::Keep => {
                 slice.wrote = false;
                 slice.backoff.reset();
-                if settled { PERIOD } else { slice.backoff.delay() }
+                if settled { self.period } else { slice.backoff.delay() }
             }
             // What was written did not content the index: however that may be, it must not go on in haste.
             SliceAction::Publish(_) | SliceAction::Withdraw if slice.wrote => slice.backoff.delay(),
@@ -247,7 +248,7 @@ impl Ledger {
             slice.forbidden = done.forbidden;
             if settled && !is_write(&slice.action) {
                 slice.backoff.reset();
-                jittered(PERIOD)
+                jittered(self.period)
             } else {
                 slice.backoff.delay()
             }
@@ -337,7 +338,7 @@ impl Ledger {
         }
         if self.leads {
             for cluster in self.claims.keys() {
-                self.schedule.hasten(Key::Claims(cluster.clone()), now + PERIOD);
+                self.schedule.hasten(Key::Claims(cluster.clone()), now + self.period);
             }
         }
     }

@@ -9,6 +9,7 @@ mod slices;
 mod statuses;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ephemeral_index::{Event, NominationStatus, Publisher, SliceIntent};
 use tokio::sync::{mpsc, watch};
@@ -39,6 +40,8 @@ pub struct PublishConfig {
     pub identity: Arc<str>,
     /// base64 of PEM: the CA of the client certificate that webhooks are called with, for `status.clientCABundle`.
     pub client_ca_bundle: watch::Receiver<Option<Arc<str>>>,
+    /// How often a slice is looked at where all is well: the period of the [`fold`](crate::fold()).
+    pub resync: Duration,
     /// Where reads and writes are counted.
     pub stats: Arc<Stats>,
 }
@@ -100,7 +103,7 @@ pub async fn publish(
     let election = AbortOnDropHandle::new(tokio::spawn(election.run(leads, candidacy.clone())));
 
     let mut client_ca = config.client_ca_bundle.clone();
-    let mut ledger = Ledger::new(client_ca.borrow_and_update().clone());
+    let mut ledger = Ledger::new(client_ca.borrow_and_update().clone(), config.resync);
     let worker = Arc::new(Worker::new(config, events));
     let mut tasks: JoinSet<(Key, Outcome)> = JoinSet::new();
     loop {

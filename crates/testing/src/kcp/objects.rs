@@ -307,13 +307,13 @@ fn write(shared: &Shared, target: &Target, call: &Call) -> Result<Response<Body>
         subresource: target.subresource,
         change,
     };
+    let at = target.scope.shard;
     if target.query.contains_key("dryRun") {
-        return Ok(server::json(
-            StatusCode::OK,
-            &json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}),
-        ));
+        let mut store = world.shards[at].store.clone();
+        let object = store.write(&key, &target.resource, write, "00000000-0000-4000-8000-000000000000")?;
+        return Ok(server::json(StatusCode::OK, &object));
     }
-    let object = world.write(target.scope.shard, &key, &target.resource, write)?;
+    let object = world.write(at, &key, &target.resource, write)?;
     Ok(server::json(
         if creates { StatusCode::CREATED } else { StatusCode::OK },
         &object,

@@ -52,7 +52,7 @@ pub(super) struct Event {
 }
 
 /// The store of one shard.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Store {
     revision: u64,
     /// Watches from before it get a 410.
