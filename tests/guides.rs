@@ -7,7 +7,6 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -113,11 +112,6 @@ impl Reader {
     }
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("bound").port()
-}
-
 fn executable(path: &Path, script: &str) {
     fs::write(path, script).expect("the directory is writable");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -158,7 +152,7 @@ fn reader(kcp: &FakeKcp, sample: &Path) -> Reader {
     fs::write(at("buckets/photos/beach.jpg"), "sand").expect("writable");
     symlink(support::root().join("examples"), at("examples")).expect("writable");
 
-    let (port, webhook_port) = (free_port(), free_port());
+    let (port, webhook_port) = (support::free_port(), support::free_port());
     fs::create_dir(at("bin")).expect("writable");
     // On one machine the server takes a port that it is given, and webhooks are on loopback.
     let local = format!(

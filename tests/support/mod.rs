@@ -4,10 +4,11 @@
 
 pub mod installation;
 pub mod resources;
+pub mod serve;
 pub mod vectors;
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -165,6 +166,12 @@ pub async fn has_kubectl() -> bool {
         skipped("kubectl is not on PATH, so nothing here was tested with it");
     }
     found
+}
+
+/// A port that nobody listens on. Shards must know it before the server starts.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("bound").port()
 }
 
 /// The root of the repository.
