@@ -1,6 +1,6 @@
 //! A kcp of two shards, set up by what `manifests` prints, with `serve` beside it.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio::time::{Duration, Instant, sleep};
 
-use super::{PATIENCE, command};
+use super::serve::Serve;
+use super::{PATIENCE, command, free_port};
 
 /// The group, and the name of the export.
 pub const GROUP: &str = "s3.example.com";
@@ -50,6 +51,7 @@ impl Installation {
     /// The same with a webhook that answers as told.
     pub async fn answering(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
         let this = Self::with_webhook(answer).await;
+        this.grant_everywhere(&printed(&["shard"]).await).await;
         this.apply_manifests().await;
         this.bind_consumers();
         this
@@ -96,9 +98,10 @@ impl Installation {
         this
     }
 
-    async fn apply_manifests(&self) {
+    /// Creates roles in `system:admin` of each shard.
+    pub async fn grant_everywhere(&self, roles: &[Value]) {
         let admin = self.kcp.user("shard-admin", &["system:masters"]);
-        for object in printed(&["shard"]).await {
+        for object in roles {
             for shard in 0..2 {
                 let plural = format!("{}s", object["kind"].as_str().expect("a kind").to_lowercase());
                 let path = format!("/clusters/system:admin/apis/rbac.authorization.k8s.io/v1/{plural}");
@@ -107,6 +110,10 @@ impl Installation {
                 assert_eq!(answer.status, 201, "{}", answer.text());
             }
         }
+    }
+
+    /// What there is in the workspaces of platform and provider.
+    pub async fn apply_manifests(&self) {
         for object in printed(&["platform"]).await {
             self.kcp.put("root:platform", &object);
         }
@@ -161,42 +168,23 @@ impl Installation {
     }
 
     fn serve_at(&mut self, port: u16, external: u16, more: &[&str]) {
-        let file = |name: &str| self.kcp.directory().join(name);
-        let log = std::fs::File::create(file(&format!("server-{}.log", self.servers.len()))).expect("a file");
-        let server = command()
-            .arg("serve")
-            .args(["--export-workspace", "root:platform", "--bind-address", "127.0.0.1"])
-            .args([
-                "--shard-client-names",
-                "kcp-shard-0,kcp-shard-1",
-                "--webhook-allow-cidr",
-                "127.0.0.0/8",
-                // Nobody wants to wait for a minute here.
-                "--resync-period",
-                "1s",
-            ])
-            .args(["--webhook-allow-port", &self.webhook.address().port().to_string()])
-            .args(["--external-url", &format!("https://127.0.0.1:{external}")])
-            .args(["--secure-port", &port.to_string()])
-            .arg("--kubeconfig")
-            .arg(&self.kubeconfig)
-            .arg("--tls-cert-file")
-            .arg(file("server.crt"))
-            .arg("--tls-private-key-file")
-            .arg(file("server.key"))
-            .arg("--shard-client-ca-file")
-            .arg(file("client-ca.crt"))
-            .arg("--webhook-client-cert-file")
-            .arg(file("webhook-client.crt"))
-            .arg("--webhook-client-key-file")
-            .arg(file("webhook-client.key"))
-            .arg("--webhook-client-ca-file")
-            .arg(file("webhook-client-ca.crt"))
+        let serve = Serve {
+            directory: self.kcp.directory(),
+            kubeconfig: self.kubeconfig.clone(),
+            workspace: "root:platform",
+            external_port: external,
+            port,
+            webhook_ports: &[self.webhook.address().port()],
+        };
+        let log = self.kcp.directory().join(format!("server-{}.log", self.servers.len()));
+        let mut server = serve.command();
+        server
+            // Nobody wants to wait for a minute here.
+            .args(["--resync-period", "1s"])
             .args(more)
             .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("the binary starts");
+            .stderr(std::fs::File::create(log).expect("a file"));
+        let server = server.spawn().expect("the binary starts");
         self.servers.push(server);
     }
 
@@ -440,10 +428,4 @@ pub async fn printed(arguments: &[&str]) -> Vec<Value> {
         serde_json::to_value(decoded.value).expect("JSON")
     });
     documents.filter(|document| !document.is_null()).collect()
-}
-
-/// A port that nobody listens on. Shards must know it before the server starts.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("bound").port()
 }

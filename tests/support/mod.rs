@@ -4,10 +4,11 @@
 
 pub mod installation;
 pub mod resources;
+pub mod serve;
 pub mod vectors;
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -153,6 +154,24 @@ pub fn command() -> Command {
 #[allow(clippy::print_stderr, reason = "a skip must be seen")]
 pub fn skipped(what: &str) {
     eprintln!("SKIPPED: {what}");
+}
+
+/// Whether there is a kubectl; says so where there is none, and fails where one is required.
+pub async fn has_kubectl() -> bool {
+    let found = Command::new("kubectl").args(["version", "--client"]).output().await;
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        let required = std::env::var_os("KCP_EPHEMERAL_REQUIRE_KUBECTL").is_some();
+        assert!(!required, "kubectl is not on PATH");
+        skipped("kubectl is not on PATH, so nothing here was tested with it");
+    }
+    found
+}
+
+/// A port that nobody listens on. Shards must know it before the server starts.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("bound").port()
 }
 
 /// The root of the repository.

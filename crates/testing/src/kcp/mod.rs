@@ -11,6 +11,7 @@
 //!   else answer it (`endpoints` says who).
 //! * `world` is all state: a `store` for each shard, where `fields` knows who owns what; `controllers` run after every
 //!   write; `rbac` decides.
+//! * [`RealKcp`] is the same made of kcp's own programs, for the tests that have them.
 
 mod api;
 mod controllers;
@@ -19,8 +20,10 @@ mod endpoints;
 mod failure;
 mod fields;
 mod forward;
+mod kubeconfig;
 mod objects;
 mod rbac;
+mod real;
 mod resource;
 mod scope;
 mod server;
@@ -36,11 +39,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use self::api::Entry;
 pub use self::rbac::{Question, SCOPES, User};
+pub use self::real::RealKcp;
 use self::server::Listener;
 use self::store::{Change, Key, Store, Write};
 pub use self::world::Asked;
@@ -207,18 +211,7 @@ impl FakeKcp {
 
     fn write_kubeconfig(&self, user: &Identity, server: &str) -> PathBuf {
         let name = format!("kubeconfig-{}", self.files.fetch_add(1, Ordering::SeqCst));
-        let (certificate, key) = user.write(self.directory(), &name);
-        let config = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "kcp",
-            "contexts": [{"name": "kcp", "context": {"cluster": "kcp", "user": "user"}}],
-            "clusters": [{"name": "kcp", "cluster": {
-                "server": server, "certificate-authority": self.directory().join("server-ca.crt"),
-            }}],
-            "users": [{"name": "user", "user": {"client-certificate": certificate, "client-key": key}}],
-        });
-        let path = self.directory().join(name);
-        std::fs::write(&path, config.to_string()).expect("the directory is writable");
-        path
+        kubeconfig::write(self.directory(), &name, user, server)
     }
 
     // --- what there is

@@ -157,6 +157,13 @@ fn get(shared: &Shared, target: &Target) -> Result<Response<Body>, Failure> {
 
 fn list(shared: &Shared, target: &Target) -> Response<Body> {
     let world = shared.world();
+    if !target.scope.serves(&world, &target.resource) {
+        let (api_version, kind) = (target.resource.api_version(), format!("{}List", target.resource.kind));
+        return server::json(
+            StatusCode::OK,
+            &json!({"apiVersion": api_version, "kind": kind, "items": []}),
+        );
+    }
     let store = &world.shards[target.scope.shard].store;
     let (namespace, name) = (&target.key.namespace, selected_name(target));
     let items = store.of(&target.key.group, &target.key.plural).filter(|(key, _)| {
@@ -164,8 +171,50 @@ fn list(shared: &Shared, target: &Target) -> Response<Body> {
             && name.as_ref().is_none_or(|name| key.name == *name)
             && target.scope.sees(&world, key)
     });
-    let items: Vec<Value> = items.map(|(_, object)| object.clone()).collect();
-    server::json(StatusCode::OK, &world::list(&target.resource, store.revision(), &items))
+    let page = Page::asked_for(&target.query, store.revision());
+    let (items, next) = page.cut(items);
+    let mut list = world::list(&target.resource, page.revision, &items);
+    list["metadata"]["continue"] = next.into();
+    server::json(StatusCode::OK, &list)
+}
+
+/// A part of a list, all of whose pages are of the revision of the first.
+struct Page {
+    revision: u64,
+    after: Option<[String; 3]>,
+    limit: usize,
+}
+
+impl Page {
+    fn asked_for(query: &BTreeMap<String, String>, revision: u64) -> Self {
+        let mut token = query.get("continue").into_iter().flat_map(|token| token.split('/'));
+        let first = token.next().and_then(|revision| revision.parse().ok());
+        let after: Vec<_> = token.map(str::to_owned).collect();
+        let limit = query.get("limit").and_then(|limit| limit.parse().ok());
+        Self {
+            revision: first.unwrap_or(revision),
+            after: after.try_into().ok(),
+            limit: limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// The items of this page, and the token of the next.
+    fn cut<'a>(&self, items: impl Iterator<Item = (&'a Key, &'a Value)>) -> (Vec<Value>, String) {
+        let place = |key: &Key| [key.cluster.clone(), key.namespace.clone(), key.name.clone()];
+        let after = |key: &Key| self.after.as_ref().is_none_or(|after| place(key) > *after);
+        let mut items = items.filter(|(key, _)| after(key)).peekable();
+        let mut page = Vec::new();
+        let mut next = String::new();
+        while page.len() < self.limit
+            && let Some((key, object)) = items.next()
+        {
+            page.push(object.clone());
+            if page.len() == self.limit && items.peek().is_some() {
+                next = format!("{}/{}", self.revision, place(key).join("/"));
+            }
+        }
+        (page, next)
+    }
 }
 
 /// The only field selector that every resource has.

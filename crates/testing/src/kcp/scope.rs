@@ -60,6 +60,19 @@ impl Scope {
             .find(fits)
     }
 
+    /// Whether the shard serves a resource that it has a path for.
+    ///
+    /// What an export stores, a shard serves from the first binding on. Until then its virtual workspace answers with a
+    /// list that has no metadata, and a watch in which nothing ever happens.
+    pub(super) fn serves(&self, world: &World, resource: &Resource) -> bool {
+        match &self.view {
+            View::Workspace { .. } => true,
+            View::Export { provider, export, .. } => {
+                resource.group == APIS || !world.bound_clusters(self.shard, provider, export).is_empty()
+            }
+        }
+    }
+
     /// Whether an object is seen here.
     pub(super) fn sees(&self, world: &World, key: &Key) -> bool {
         let View::Export {

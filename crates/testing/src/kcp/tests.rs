@@ -173,11 +173,14 @@ async fn the_virtual_workspace_of_an_export_shows_what_is_claimed_and_accepted()
     );
     let mut accepted = claim.clone();
     accepted["state"] = "Accepted".into();
+    let url = format!("/services/apiexport/{platform}/{group}/clusters/*/apis");
+    let unserved = format!("{url}/ephemeral.contrib.kcp.io/v1/ephemeralwebhooks");
+    let unserved: Value = kcp.shard_client(0, &kcp.admin()).get(&unserved).await.unwrap().json();
+    assert_eq!((&unserved["items"], unserved.get("metadata")), (&json!([]), None));
     for provider in &providers {
         kcp.put(provider, &binding("root:platform", group, &json!([])));
     }
     let own_slice = kcp.get(&platform, "apiexportendpointslices", group).unwrap();
-    let url = format!("/services/apiexport/{platform}/{group}/clusters/*/apis");
     assert_eq!(own_slice["status"]["endpoints"].as_array().unwrap().len(), 2);
     let admin = kcp.admin();
     let list = |path: &str| {
@@ -205,6 +208,31 @@ async fn the_virtual_workspace_of_an_export_shows_what_is_claimed_and_accepted()
     kcp.put(&providers[0], &binding("root:platform", group, &json!([accepted])));
     let exports: Value = list("/apis.kcp.io/v1alpha2/apiexports").await.json();
     assert_eq!(exports["items"][0]["metadata"]["name"], "one.example.com");
+    for name in ["w1", "w2"] {
+        let mut more = webhook.clone();
+        more["metadata"]["name"] = name.into();
+        kcp.put(&providers[0], &more);
+    }
+    let mut names = Vec::new();
+    let mut next = String::new();
+    loop {
+        let query = format!("?limit=2&continue={next}");
+        let page: Value = list(&format!("/ephemeral.contrib.kcp.io/v1/ephemeralwebhooks{query}"))
+            .await
+            .json();
+        let items = page["items"].as_array().unwrap();
+        names.push(
+            items
+                .iter()
+                .map(|item| item["metadata"]["name"].clone())
+                .collect::<Vec<_>>(),
+        );
+        page["metadata"]["continue"].as_str().unwrap().clone_into(&mut next);
+        if next.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(names, [vec!["w", "w1"], vec!["w2"]]);
     assert_eq!(
         list("/apis.kcp.io/v1alpha1/apiresourceschemas").await.status,
         StatusCode::NOT_FOUND,

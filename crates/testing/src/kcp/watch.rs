@@ -96,12 +96,16 @@ impl Watch {
             }
             let wait = async { timeout(BOOKMARK, self.changes.changed()).await };
             match timeout_at(self.until, wait).await {
-                Ok(Err(_idle)) if self.bookmarks => return Some(vec![self.bookmark()]),
+                Ok(Err(_idle)) if self.bookmarks && self.is_served() => return Some(vec![self.bookmark()]),
                 Ok(Ok(Err(_closed))) => return None,
                 _ => {}
             }
         }
         None
+    }
+
+    fn is_served(&self) -> bool {
+        self.scope.serves(&self.shared.world(), &self.resource)
     }
 
     fn bookmark(&self) -> Value {
