@@ -1,4 +1,4 @@
-//! The rights of the server's user, the least that its requests need. `tests/kcp_rights.rs` compares them with the
+//! The rights of the server's user, the least that its requests need. `tests/it/kcp_rights.rs` compares them with the
 //! requests that a running server makes.
 
 use serde_json::{Value, json};

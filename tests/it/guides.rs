@@ -3,8 +3,6 @@
 //! Blocks are marked: `sh` runs, `sh serve` runs beside the rest, `sh settings` is what the reader sets and the test
 //! sets otherwise, `sh later` runs after all guides.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -24,7 +22,7 @@ struct Block {
 }
 
 fn blocks(guide: &str) -> Vec<Block> {
-    let text = fs::read_to_string(support::root().join("docs").join(guide)).expect("a guide");
+    let text = fs::read_to_string(crate::support::root().join("docs").join(guide)).expect("a guide");
     let mut blocks = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -150,15 +148,15 @@ fn reader(kcp: &FakeKcp, sample: &Path) -> Reader {
     webhook_ca.server(&["localhost"]).write(directory.path(), "webhook");
     fs::create_dir_all(at("buckets/photos")).expect("writable");
     fs::write(at("buckets/photos/beach.jpg"), "sand").expect("writable");
-    symlink(support::root().join("examples"), at("examples")).expect("writable");
+    symlink(crate::support::root().join("examples"), at("examples")).expect("writable");
 
-    let (port, webhook_port) = (support::free_port(), support::free_port());
+    let (port, webhook_port) = (crate::support::free_port(), crate::support::free_port());
     fs::create_dir(at("bin")).expect("writable");
     // On one machine the server takes a port that it is given, and webhooks are on loopback.
     let local = format!(
         "--bind-address 127.0.0.1 --secure-port {port} --webhook-allow-cidr 127.0.0.0/8 --webhook-allow-port {webhook_port}"
     );
-    let binary = support::BINARY;
+    let binary = crate::support::BINARY;
     executable(
         &at("bin/kcp-ephemeral"),
         &format!("#!/bin/sh\n[ \"$1\" = serve ] && exec {binary} \"$@\" {local}\nexec {binary} \"$@\"\n"),
@@ -183,16 +181,18 @@ fn reader(kcp: &FakeKcp, sample: &Path) -> Reader {
 
 /// The sample webhook's binary, which is built beside this package's when the whole workspace is.
 fn sample() -> Option<PathBuf> {
-    let sample = Path::new(support::BINARY).with_file_name("bucketinfo");
+    let sample = Path::new(crate::support::BINARY).with_file_name("bucketinfo");
     sample.exists().then_some(sample)
 }
 
 #[tokio::test]
 async fn the_guides_lead_from_nothing_to_an_answer() {
     let Some(sample) = sample() else {
-        return support::skipped("the guides: the sample webhook is not built (cargo test --workspace builds it)");
+        return crate::support::skipped(
+            "the guides: the sample webhook is not built (cargo test --workspace builds it)",
+        );
     };
-    if !support::has_kubectl().await {
+    if !crate::support::has_kubectl().await {
         return;
     }
     let kcp = FakeKcp::start().await;

@@ -1,12 +1,10 @@
 //! The rights that `manifests` prints are those that `serve` asks for: it gets by with them, and uses every one.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::support::installation::{Installation, SERVER, printed};
 use serde_json::Value;
-use support::installation::{Installation, SERVER, printed};
 
 /// A right: the verb, the API group and the resource.
 type Right = (String, String, String);

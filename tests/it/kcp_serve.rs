@@ -1,7 +1,5 @@
 //! `serve` on a kcp of two shards: the provider on one, consumers on both.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +8,7 @@ use std::time::{Duration, Instant};
 use ephemeral_testing::pki::Identity;
 use serde_json::{Value, json};
 
-use support::installation::{
+use crate::support::installation::{
     GROUP, Installation, NOMINATION, SERVER, SLICE, binding, collection, kubectl, printed, question, schema,
     without_version,
 };

@@ -1,12 +1,10 @@
 //! What a provider, a consumer or a shard that means ill may try, and gets nothing by.
 
-mod support;
-
 use ephemeral_testing::client::Answer;
 use ephemeral_testing::kcp::{SCOPES, User};
 use serde_json::{Value, json};
 
-use support::installation::{GROUP, Installation, SLICE, binding, collection, question, schema};
+use crate::support::installation::{GROUP, Installation, SLICE, binding, collection, question, schema};
 
 const ATTACKER: &str = "root:attacker";
 

@@ -1,15 +1,13 @@
 //! `dev` as a process: how it starts, what it writes, how it ends.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 
+use crate::support::resources::{Provider, Resource};
+use crate::support::{Dev, PATIENCE, command};
 use serde_json::{Value, json};
-use support::resources::{Provider, Resource};
-use support::{Dev, PATIENCE, command};
 
 /// Runs `dev` where it cannot start and returns what it says.
 async fn refused(arguments: &[&str]) -> String {

@@ -1,7 +1,5 @@
 //! What a consumer is told for everything that a webhook may do: the table of answers, asked over HTTPS.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
 use ephemeral_testing::client::{Answer, request};
@@ -9,8 +7,8 @@ use ephemeral_testing::webhook::{Recorded, Reply};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use support::Dev;
-use support::resources::{Provider, Resource};
+use crate::support::Dev;
+use crate::support::resources::{Provider, Resource};
 
 const PATH: &str = "/clusters/consumer/apis/cases.example.org/v1/namespaces/demo/samples";
 

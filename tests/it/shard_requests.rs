@@ -1,14 +1,12 @@
 //! Requests as shards of a real kcp sent them, one of each kind: `tests/data/shard-requests.json`.
 
-mod support;
-
 use ephemeral_testing::client::{Answer, request};
 use ephemeral_testing::webhook::Reply;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use support::Dev;
-use support::resources::{Provider, Resource};
+use crate::support::Dev;
+use crate::support::resources::{Provider, Resource};
 
 const GROUP: &str = "storage.example.io";
 
@@ -25,7 +23,7 @@ struct Recorded {
 
 impl Recorded {
     fn all() -> Vec<Self> {
-        serde_json::from_str(include_str!("data/shard-requests.json")).expect("a list of requests")
+        serde_json::from_str(include_str!("../data/shard-requests.json")).expect("a list of requests")
     }
 
     /// Sends it to an export that is named like its group.

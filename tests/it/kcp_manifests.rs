@@ -1,15 +1,13 @@
 //! What `manifests` prints, applied by kubectl as its comments say, is all that an installation needs.
 
-mod support;
-
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use support::command;
-use support::installation::{GROUP, Installation, NOMINATION, SLICE, kubectl, schema};
+use crate::support::command;
+use crate::support::installation::{GROUP, Installation, NOMINATION, SLICE, kubectl, schema};
 
 const PROVIDER: &str = "root:provider";
 
@@ -50,7 +48,7 @@ async fn apply(kubectl: impl Fn() -> Command, flags: &[&str], manifests: &str) {
 
 #[tokio::test]
 async fn kubectl_applies_all_of_it() {
-    if !support::has_kubectl().await {
+    if !crate::support::has_kubectl().await {
         return;
     }
     let mut installation = Installation::bare().await;

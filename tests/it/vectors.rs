@@ -2,8 +2,6 @@
 //!
 //! `CREATE_VECTORS` names another folder of the same format to run instead of the copies in `tests/vectors/create`.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -15,9 +13,9 @@ use regex::Regex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use support::Dev;
-use support::resources::Provider;
-use support::vectors::{Case, Category, Response};
+use crate::support::Dev;
+use crate::support::resources::Provider;
+use crate::support::vectors::{Case, Category, Response};
 
 /// Where this server answers differently on purpose.
 struct Difference {
@@ -193,7 +191,7 @@ async fn cel() {
 /// Runs all cases of a category and fails with everything that differs.
 async fn replay(category: &str) {
     let Some(Category { schemas, cases }) = Category::read(category) else {
-        support::skipped(&format!("no vectors of the category {category}"));
+        crate::support::skipped(&format!("no vectors of the category {category}"));
         return;
     };
     let provider = Provider::echoing().await;

@@ -1,15 +1,13 @@
 //! Every way to get a nomination wrong has a condition, and mending it makes the nomination ready again.
 
-mod support;
-
 use serde_json::{Value, json};
 
+use crate::support::installation::{GROUP, Installation, NOMINATION, SERVER, SLICE, schema, without_version};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use ephemeral_testing::pki::{Authority, Validity};
 use ephemeral_testing::webhook::{ClientAuth, Reply};
 use http::StatusCode;
-use support::installation::{GROUP, Installation, NOMINATION, SERVER, SLICE, schema, without_version};
 
 const PROVIDER: &str = "root:provider";
 

@@ -1,14 +1,12 @@
 //! `doctor` finds the hop at which a set-up is broken, and says what mends it.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::installation::{GROUP, Installation, NOMINATION, SERVER, SLICE, binding, question};
+use crate::support::{PATIENCE, command};
 use ephemeral_testing::pki::Authority;
 use ephemeral_testing::webhook::Reply;
 use serde_json::{Value, json};
-use support::installation::{GROUP, Installation, NOMINATION, SERVER, SLICE, binding, question};
-use support::{PATIENCE, command};
 
 const PROVIDER: &str = "root:provider";
 const CONSUMER: &str = "root:consumer-1";
@@ -185,7 +183,9 @@ async fn what_is_wrong_with_the_binding() {
     let other = installation.kcp.workspace("root:other", 0);
     let mut export = installation.object("apiexports", GROUP);
     export["metadata"] = json!({"name": GROUP});
-    installation.kcp.put("root:other", &support::installation::schema());
+    installation
+        .kcp
+        .put("root:other", &crate::support::installation::schema());
     installation.kcp.put("root:other", &export);
     installation.kcp.put(CONSUMER, &binding("root:other"));
     expect(&installation, &[], &["binding", "slice", unserved], &other).await;

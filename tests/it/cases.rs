@@ -1,8 +1,6 @@
 //! Small inputs from fault reports of servers of this kind, each with what must happen; the folders under `tests/cases`
 //! hold them, and their README the format.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,8 +10,8 @@ use ephemeral_testing::webhook::{Recorded, Reply};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use support::resources::{Provider, Resource};
-use support::{Dev, root};
+use crate::support::resources::{Provider, Resource};
+use crate::support::{Dev, root};
 
 const PATH: &str = "/clusters/consumer/apis/cases.example.org/v1/namespaces/demo/samples";
 
@@ -254,7 +252,7 @@ async fn a_pattern_that_does_not_compile_is_named_and_refuses_its_resource_alone
         );
         let object = json!({"apiVersion": "other.example.org/v1", "kind": "Sample"});
         let path = PATH.replace("cases.example.org", "other.example.org");
-        let deadline = std::time::Instant::now() + support::PATIENCE;
+        let deadline = std::time::Instant::now() + crate::support::PATIENCE;
         loop {
             let answer = case
                 .dev

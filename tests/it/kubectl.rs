@@ -2,8 +2,6 @@
 //!
 //! Skipped, loudly, where kubectl is not on PATH; with `KCP_EPHEMERAL_REQUIRE_KUBECTL` that is a failure.
 
-mod support;
-
 use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
@@ -11,7 +9,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use support::Dev;
+use crate::support::Dev;
 
 /// kubectl with the kubeconfig of a running `dev` and a cache of its own.
 struct Kubectl {
@@ -22,7 +20,7 @@ struct Kubectl {
 impl Kubectl {
     /// Starts `dev`, or says that there is no kubectl.
     async fn new() -> Option<Self> {
-        if !support::has_kubectl().await {
+        if !crate::support::has_kubectl().await {
             return None;
         }
         Some(Self {
@@ -41,7 +39,7 @@ impl Kubectl {
             .args(arguments)
             .env("HOME", self.home.path())
             .env("KUBECONFIG", self.dev.kubeconfig())
-            .current_dir(support::root())
+            .current_dir(crate::support::root())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -51,7 +49,7 @@ impl Kubectl {
         let mut stdin = child.stdin.take().expect("a pipe");
         stdin.write_all(input.as_bytes()).await.expect("kubectl reads");
         drop(stdin);
-        tokio::time::timeout(support::PATIENCE, child.wait_with_output())
+        tokio::time::timeout(crate::support::PATIENCE, child.wait_with_output())
             .await
             .expect("in time")
             .expect("output")

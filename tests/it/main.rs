@@ -1,0 +1,21 @@
+//! The product from outside: the binary as a process, real TLS, real kubectl, the fake kcp.
+//!
+//! One binary, so that it is linked once; `cargo test --test it vectors::` runs a part.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod answers;
+mod architecture;
+mod cases;
+mod dev;
+mod doctor;
+mod guides;
+mod kcp_attacks;
+mod kcp_conditions;
+mod kcp_manifests;
+mod kcp_rights;
+mod kcp_serve;
+mod kubectl;
+mod shard_requests;
+mod vectors;
