@@ -91,7 +91,10 @@ impl Nominations {
             .iter()
             .filter(|problem| !known.manifests.contains(problem))
         {
-            warn!(problem, "a manifest cannot be used");
+            warn!(
+                problem,
+                "something is wrong with a nomination of the manifests directory"
+            );
         }
         self.words.store(Arc::new(words));
         if snapshot.is_complete() && self.starting.take().is_some() {

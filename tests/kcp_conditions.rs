@@ -298,7 +298,16 @@ async fn what_calls_meet() {
     let known = installation.condition("CallsSucceeding");
     let before = installation.kcp.writes_of(SERVER).len();
     installation.serve(&["--webhook-allow-port", &port]);
-    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    installation
+        .until("the new one publishes", async || {
+            match installation.log().matches("leadership changed").count() {
+                0 | 1 => Err(String::new()),
+                _ => Ok(()),
+            }
+        })
+        .await;
+    // Some resyncs.
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     assert_eq!(installation.condition("CallsSucceeding"), known);
     assert_eq!(
         installation.kcp.writes_of(SERVER).len(),

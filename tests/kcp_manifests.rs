@@ -13,20 +13,6 @@ use support::installation::{GROUP, Installation, NOMINATION, SLICE, kubectl, sch
 
 const PROVIDER: &str = "root:provider";
 
-/// kubectl, if there is one; says so where there is not.
-async fn has_kubectl() -> bool {
-    let found = Command::new("kubectl").args(["version", "--client"]).output().await;
-    let found = found.is_ok_and(|output| output.status.success());
-    if !found {
-        assert!(
-            std::env::var_os("KCP_EPHEMERAL_REQUIRE_KUBECTL").is_none(),
-            "kubectl is not on PATH"
-        );
-        support::skipped("kubectl is not on PATH, so nothing was applied with it");
-    }
-    found
-}
-
 async fn printed(arguments: &[&str]) -> String {
     let output = command()
         .arg("manifests")
@@ -64,7 +50,7 @@ async fn apply(kubectl: impl Fn() -> Command, flags: &[&str], manifests: &str) {
 
 #[tokio::test]
 async fn kubectl_applies_all_of_it() {
-    if !has_kubectl().await {
+    if !support::has_kubectl().await {
         return;
     }
     let mut installation = Installation::bare().await;

@@ -35,6 +35,31 @@ fn granted(objects: &[Value]) -> BTreeSet<Right> {
     rights
 }
 
+/// Where an installation does not grant the rights on slices everywhere, each provider does with `--rbac`.
+#[tokio::test]
+async fn a_provider_can_grant_the_rights_on_slices_itself() {
+    let mut installation = Installation::bare().await;
+    let mut everywhere = printed(&["shard"]).await;
+    for rules in everywhere
+        .iter_mut()
+        .filter_map(|object| object["rules"].as_array_mut())
+    {
+        rules.retain(|rule| !rule["resources"].to_string().contains("apiexportendpointslices"));
+    }
+    installation.grant_everywhere(&everywhere).await;
+    installation.apply_manifests().await;
+    installation.bind_consumers();
+    installation.serve(&[]);
+    installation
+        .wait_for("EndpointPublished", "False SliceRightsMissing")
+        .await;
+    for object in printed(&["provider", "--export-path", "root:platform", "--rbac"]).await {
+        installation.kcp.put("root:provider", &object);
+    }
+    installation.wait_for("Ready", "True").await;
+    installation.create_until(&installation.consumers[1], 201).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_printed_is_enough_and_all_of_it_is_used() {
     let everything = [printed(&["shard"]).await, printed(&["platform"]).await].concat();

@@ -2,8 +2,9 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ephemeral_testing::pki::Identity;
@@ -501,17 +502,47 @@ async fn credentials_for_kcp_follow_their_files() {
     installation.create_until(&installation.consumers[1], 201).await;
 }
 
-/// One home's questions are bounded; what is too much is 429 with Retry-After, and nobody else's loss.
+/// Who asks about callers may be somebody else than who reads and publishes.
 #[tokio::test]
+async fn callers_are_asked_about_with_credentials_of_their_own() {
+    let mut installation = Installation::prepare().await;
+    let askers = Arc::<Mutex<BTreeSet<String>>>::default();
+    installation.kcp.set_policy({
+        let askers = Arc::clone(&askers);
+        move |question| {
+            let about_callers = ["subjectaccessreviews", "apibindings"].contains(&question.resource.as_str());
+            if about_callers {
+                askers.lock().unwrap().insert(question.user.name.clone());
+            }
+            (about_callers && question.user.name == "asker").then_some(true)
+        }
+    });
+    let asker = installation
+        .kcp
+        .kubeconfig(&installation.kcp.user("asker", &[]), "root");
+    installation.serve(&["--authorization-kubeconfig", asker.to_str().expect("a path")]);
+    installation.create_until(&installation.consumers[1], 201).await;
+    assert_eq!(*askers.lock().unwrap(), BTreeSet::from(["asker".to_owned()]));
+}
+
+/// One home's questions are bounded; what is too much is 429 with Retry-After, and nobody else's loss.
+#[tokio::test(flavor = "multi_thread")]
 async fn who_asks_too_much_is_told_to_wait() {
     let installation = Installation::start().await;
     let consumer = installation.consumers[1].clone();
     installation.create_until(&consumer, 201).await;
     let shard = installation.server().with_identity(installation.kcp.shard_identity(1));
     let path = installation.path(&consumer);
+    // A kcp that needs its time.
+    installation.kcp.set_policy(|question| {
+        if question.user.name == "mallory" {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        None
+    });
     // Each question is another one, since the group differs.
     let mut asking = tokio::task::JoinSet::new();
-    for n in 0..800 {
+    for n in 0..500 {
         let (shard, path) = (shard.clone(), path.clone());
         asking.spawn(async move {
             let group = format!("group-{n}");
@@ -520,18 +551,22 @@ async fn who_asks_too_much_is_told_to_wait() {
                 ("x-remote-user", "mallory"),
                 ("x-remote-group", group.as_str()),
             ];
-            shard.post(&path, &headers, question()).await.unwrap()
+            shard.post(&path, &headers, question()).await
         });
     }
-    let mut statuses = std::collections::BTreeMap::<u16, usize>::new();
+    let mut statuses = BTreeMap::<u16, usize>::new();
     while let Some(answer) = asking.join_next().await {
-        let answer = answer.unwrap();
+        // A busy machine does not shake hands with all of them in time.
+        let Ok(answer) = answer.unwrap() else { continue };
         if answer.status == 429 {
             assert_eq!(answer.headers["retry-after"], "1");
             assert_eq!(answer.json::<Value>()["reason"], "TooManyRequests");
         }
+        let asked = statuses.values().sum::<usize>();
         *statuses.entry(answer.status.as_u16()).or_default() += 1;
-        assert_eq!(installation.ask(&consumer).await.status, 201);
+        if asked % 20 == 0 {
+            assert_eq!(installation.ask(&consumer).await.status, 201, "another user's");
+        }
     }
     assert!(
         statuses.contains_key(&429) && statuses.contains_key(&403),

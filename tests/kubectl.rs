@@ -22,15 +22,7 @@ struct Kubectl {
 impl Kubectl {
     /// Starts `dev`, or says that there is no kubectl.
     async fn new() -> Option<Self> {
-        let found = Command::new("kubectl")
-            .args(["version", "--client"])
-            .stdout(Stdio::null())
-            .status()
-            .await;
-        if !found.is_ok_and(|status| status.success()) {
-            let required = std::env::var_os("KCP_EPHEMERAL_REQUIRE_KUBECTL").is_some();
-            assert!(!required, "kubectl is not on PATH");
-            support::skipped("kubectl is not on PATH, so nothing here was tested with it");
+        if !support::has_kubectl().await {
             return None;
         }
         Some(Self {

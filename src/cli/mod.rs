@@ -72,4 +72,6 @@ pub(crate) enum LogFormat {
 }
 
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod tests;

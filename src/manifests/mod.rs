@@ -22,7 +22,7 @@ const OWN_RESOURCE: &str = "ephemeralwebhooks";
 /// The name of the APIResourceSchema in [`OWN_SCHEMA_MANIFEST`]. Schemas are immutable: whoever changes it after a
 /// release gives it the next revision.
 const OWN_SCHEMA: &str = "v1.ephemeralwebhooks.ephemeral.contrib.kcp.io";
-const OWN_SCHEMA_MANIFEST: &str = include_str!("ephemeralwebhook.yaml");
+pub(crate) const OWN_SCHEMA_MANIFEST: &str = include_str!("ephemeralwebhook.yaml");
 
 /// What the server reads of providers' workspaces through the export's virtual workspaces.
 const CLAIMED: [&str; 2] = ["apiexports", "apiresourceschemas"];

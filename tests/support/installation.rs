@@ -51,6 +51,7 @@ impl Installation {
     /// The same with a webhook that answers as told.
     pub async fn answering(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
         let this = Self::with_webhook(answer).await;
+        this.grant_everywhere(&printed(&["shard"]).await).await;
         this.apply_manifests().await;
         this.bind_consumers();
         this
@@ -97,9 +98,10 @@ impl Installation {
         this
     }
 
-    async fn apply_manifests(&self) {
+    /// Creates roles in `system:admin` of each shard.
+    pub async fn grant_everywhere(&self, roles: &[Value]) {
         let admin = self.kcp.user("shard-admin", &["system:masters"]);
-        for object in printed(&["shard"]).await {
+        for object in roles {
             for shard in 0..2 {
                 let plural = format!("{}s", object["kind"].as_str().expect("a kind").to_lowercase());
                 let path = format!("/clusters/system:admin/apis/rbac.authorization.k8s.io/v1/{plural}");
@@ -108,6 +110,10 @@ impl Installation {
                 assert_eq!(answer.status, 201, "{}", answer.text());
             }
         }
+    }
+
+    /// What there is in the workspaces of platform and provider.
+    pub async fn apply_manifests(&self) {
         for object in printed(&["platform"]).await {
             self.kcp.put("root:platform", &object);
         }

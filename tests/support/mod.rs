@@ -156,6 +156,18 @@ pub fn skipped(what: &str) {
     eprintln!("SKIPPED: {what}");
 }
 
+/// Whether there is a kubectl; says so where there is none, and fails where one is required.
+pub async fn has_kubectl() -> bool {
+    let found = Command::new("kubectl").args(["version", "--client"]).output().await;
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        let required = std::env::var_os("KCP_EPHEMERAL_REQUIRE_KUBECTL").is_some();
+        assert!(!required, "kubectl is not on PATH");
+        skipped("kubectl is not on PATH, so nothing here was tested with it");
+    }
+    found
+}
+
 /// A port that nobody listens on. Shards must know it before the server starts.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");

@@ -241,6 +241,46 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// One of each, in the order in which they are looked for; with placeholders where a message names something.
+    pub fn examples() -> impl Iterator<Item = Self> {
+        let field = FieldInvalid {
+            field: "<field>",
+            must: "<what it must be>",
+        };
+        let schema = SchemaProblem::Version {
+            version: "<version>".into(),
+            fault: "<where in the schema, and what>".into(),
+        };
+        [
+            Self::FieldInvalid(field),
+            Self::Conflicted,
+            Self::ClaimsNotAccepted,
+            Self::ExportNotFound,
+            Self::ExportInvalid(field),
+            Self::ResourceNotInExport,
+            Self::SchemaNotFound,
+            Self::SchemaOfOtherResource,
+            Self::SchemaUnsupported(schema),
+            Self::StorageNotVirtual,
+            Self::ReferenceNotEndpointSlice,
+            Self::EndpointSliceNotFound,
+            Self::EndpointSliceOfOtherExport,
+            Self::EndpointSliceShared,
+            Self::EndpointSliceIsDefault,
+            Self::EndpointConflict,
+            Self::SliceRightsMissing,
+            Self::UrlInvalid,
+            Self::UrlRefused,
+            Self::CaBundleInvalid,
+            Self::CaBundleExpired,
+            Self::CallsFailing,
+            Self::ClientCertificateNotRequested,
+        ]
+        .into_iter()
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.reason(), self.message())

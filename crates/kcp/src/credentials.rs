@@ -218,3 +218,43 @@ fn files(kubeconfig: &Kubeconfig) -> Vec<&str> {
         }))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a user of another context, whose files are followed all the same.
+    const KUBECONFIG: &str = "
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: 'https://kcp.example.org/clusters/root'}}]
+users: [{name: u, user: {tokenFile: token}}, {name: v, user: {client-certificate: v.crt, client-key: v.key}}]
+";
+
+    #[tokio::test]
+    async fn every_file_that_a_kubeconfig_names_is_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let write = |name: &str, text: &str| std::fs::write(at(name), text).unwrap();
+        write("token", "one");
+        write("kubeconfig", KUBECONFIG);
+        let (credentials, url) = Credentials::from_kubeconfig(&at("kubeconfig"), None).await.unwrap();
+        let file = credentials.file.as_ref().unwrap();
+        assert!(!credentials.reload(file, &url).await.unwrap(), "nothing changed");
+        for (name, text) in [("token", "two"), ("v.crt", "x"), ("v.key", "x")] {
+            write(name, text);
+            assert!(credentials.reload(file, &url).await.unwrap(), "{name}");
+            assert!(!credentials.reload(file, &url).await.unwrap(), "{name} once");
+        }
+        let before = credentials.current();
+        write("kubeconfig", "{");
+        assert!(credentials.reload(file, &url).await.is_err());
+        assert!(!credentials.reload(file, &url).await.unwrap(), "told once");
+        assert!(Arc::ptr_eq(&before, &credentials.current()), "stays as it was");
+        write("kubeconfig", KUBECONFIG);
+        assert!(credentials.reload(file, &url).await.unwrap());
+        assert!(!Arc::ptr_eq(&before, &credentials.current()));
+    }
+}

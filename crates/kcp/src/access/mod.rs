@@ -32,7 +32,7 @@ pub struct AccessConfig {
     pub denied: Duration,
     /// How long a binding holds.
     pub bindings: Duration,
-    /// What one question may take, waiting for a place included.
+    /// What one question may take, waiting for a place included; that half of it at most.
     pub timeout: Duration,
     /// Answers of each kind that are remembered.
     pub capacity: u64,
@@ -167,7 +167,8 @@ impl Access {
     ) -> Result<T, Unanswered> {
         let home = self.gate.home(question.home());
         let deadline = tokio::time::Instant::now() + self.timeout;
-        let pass = tokio::time::timeout_at(deadline, self.gate.enter(&home)).await;
+        // What its home asked before must not leave a question without time, and kcp with the blame.
+        let pass = tokio::time::timeout(self.timeout / 2, self.gate.enter(&home)).await;
         let Ok(Some(_pass)) = pass else {
             tracing::debug!(user = question.user, "too many questions of one home");
             return Err(Unanswered::TooMany);
