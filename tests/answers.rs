@@ -478,6 +478,49 @@ async fn only_create_and_list_are_served_and_the_rest_is_worded_as_reviews_are()
     assert!(setup.provider.webhook.recorded().is_empty());
 }
 
+/// Answers that kube-apiserver's handler of custom resources was seen to give to objects that few would send.
+#[tokio::test]
+async fn odd_objects_are_answered_as_custom_resources_are() {
+    let provider = Provider::echoing().await;
+    let schema = json!({
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": true,
+        "properties": {"set": {"type": "array", "items": {"type": "number"}, "x-kubernetes-list-type": "set"}},
+    });
+    provider.nominate_with("provider", &Resource::sample(schema), &json!({}));
+    let manifests = provider.directory().to_str().expect("a path").to_owned();
+    let dev = Dev::start(&["--manifests", &manifests, "--no-sample-webhook"]).await;
+    let no_list = "*unstructured.Unstructured is not a list: no Items field in this object";
+    let no_control = "yaml: control characters are not allowed";
+    for (field, accept, code, message) in [
+        (r#""items":[]"#, "application/json", 500, no_list),
+        (r#""items":[{"a":1}]"#, "application/yaml", 500, no_list),
+        (r#""items":{}"#, "application/json", 201, ""),
+        (r#""a":"\u007f""#, "application/json", 201, ""),
+        (r#""a":"\u007f""#, "application/yaml", 500, no_control),
+        (r#""\u0080":1"#, "application/yaml", 500, no_control),
+        // Two when they are judged, one number when they are written.
+        (r#""set":[1,1.0]"#, "application/json", 201, ""),
+        (r#""set":[1,1]"#, "application/json", 422, "set[1]: Duplicate value: 1"),
+    ] {
+        let body =
+            format!(r#"{{"apiVersion":"cases.example.org/v1","kind":"Sample","metadata":{{"name":"n"}},{field}}}"#);
+        let headers = [("content-type", "application/json"), ("accept", accept)];
+        let answer = dev.client("user").post(PATH, &headers, body).await.expect("an answer");
+        assert_eq!(answer.status, code, "{field}: {}", answer.text());
+        assert_eq!(answer.header_values("content-type"), [accept], "{field}");
+        assert!(answer.text().contains(message), "{field}: {}", answer.text());
+    }
+    let protobuf = [("content-type", "application/vnd.kubernetes.protobuf")];
+    for (query, code) in [("", 415), ("?dryRun=x", 422)] {
+        let answer = dev
+            .client("user")
+            .post(&format!("{PATH}{query}"), &protobuf, "k8s")
+            .await;
+        assert_eq!(answer.expect("an answer").status, code, "{query}");
+    }
+}
+
 /// The words of a strict decoder, as kube-apiserver's handler of custom resources has them.
 #[tokio::test]
 async fn strict_errors_name_the_kind_and_version_of_the_body() {

@@ -150,6 +150,22 @@ async fn every_form_of_output_and_of_name_works() {
     assert!(answer["metadata"].get("name").is_none(), "{answer}");
 }
 
+/// What `kubectl get -o yaml` and many generators write.
+#[tokio::test]
+async fn a_list_of_questions_is_asked_one_by_one() {
+    let Some(kubectl) = Kubectl::new().await else { return };
+    let question = |name: &str| {
+        let text = bucketinfo(&json!({"name": name}), &json!({"bucketName": "photos"}));
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [question("one"), question("two")]});
+    let out = kubectl.stdout_with(&["create", "-f", "-"], &list.to_string()).await;
+    assert_eq!(
+        out,
+        "bucketinfo.s3.example.com/one created\nbucketinfo.s3.example.com/two created\n"
+    );
+}
+
 #[tokio::test]
 async fn the_resource_is_found_and_explained() {
     let Some(kubectl) = Kubectl::new().await else { return };

@@ -181,7 +181,7 @@ fn documents(objects: &[Value]) -> String {
 fn yaml(object: &Value) -> String {
     let object = serde_json::from_value(object.clone()).expect("every JSON value is one");
     let mut text = Vec::new();
-    structural_schema::yaml::encode(&object, &mut text);
+    structural_schema::yaml::encode(&object, &mut text).expect("manifests have no control characters");
     String::from_utf8(text).expect("YAML is text")
 }
 

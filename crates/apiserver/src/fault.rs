@@ -67,6 +67,9 @@ pub enum ClientFault {
     /// The body is larger than [`MAX_BODY_BYTES`].
     #[error("Request entity too large: limit is {MAX_BODY_BYTES}")]
     BodyTooLarge,
+    /// The path and query are longer than what is read.
+    #[error("Request URI too long")]
+    UriTooLong,
     /// The headers are larger than what is read.
     #[error("Request header fields too large")]
     HeadersTooLarge,
@@ -113,6 +116,9 @@ pub enum ProviderFault {
         /// For the log: in which way it is none.
         why: &'static str,
     },
+    /// An object with a list `items`, which is taken for a list of objects when it is to be written.
+    #[error("*unstructured.Unstructured is not a list: no Items field in this object")]
+    LikeAList,
     /// A well-formed answer that breaks the contract.
     #[error("the answer of the webhook of {resource} breaks its contract: {what}")]
     BrokenContract {
@@ -275,6 +281,7 @@ impl Fault {
                     ..Details::default()
                 }),
                 ClientFault::TooManyRequests { retry_after, .. } => too_many_requests(message, *retry_after),
+                ClientFault::UriTooLong => plain(414, ""),
                 ClientFault::HeadersTooLarge => plain(431, ""),
                 ClientFault::Denied(status) => (**status).clone(),
             },
@@ -282,6 +289,7 @@ impl Fault {
                 ProviderFault::NotUsable { .. }
                 | ProviderFault::Unreachable { .. }
                 | ProviderFault::BadAnswer { .. } => plain(503, "ServiceUnavailable"),
+                ProviderFault::LikeAList => plain(500, ""),
                 ProviderFault::BrokenContract { .. } => internal_error(&message),
             },
             Self::Platform(fault) => match fault {

@@ -8,7 +8,6 @@ pub mod authorize;
 pub mod certificates;
 mod create;
 pub mod discovery;
-mod duration;
 pub mod fault;
 pub mod flow;
 pub mod health;

@@ -11,6 +11,7 @@ mod linger;
 mod request;
 mod serve;
 mod stats;
+mod worded;
 
 pub use config::ListenerConfig;
 pub use connection::Connection;

@@ -95,6 +95,8 @@ pub enum Target<'a> {
 pub enum Discovery<'a> {
     /// `/api`: the legacy group.
     Legacy,
+    /// `/api/<version>`.
+    LegacyVersion(Cow<'a, str>),
     /// `/apis`: all groups.
     Groups,
     /// `/apis/<group>`.
@@ -262,7 +264,7 @@ fn endpoint<'a>(
 /// What is below an API: discovery, or a resource.
 fn target<'a>(method: &Method, query: Option<&str>, segments: &mut Segments<'a>) -> Result<Target<'a>, ClientFault> {
     let discovery = match &*segments.require()? {
-        "api" => Discovery::Legacy,
+        "api" => segments.next()?.map_or(Discovery::Legacy, Discovery::LegacyVersion),
         "apis" => return apis(method, query, segments),
         "openapi" => openapi(segments)?,
         "version" => Discovery::ServerVersion,

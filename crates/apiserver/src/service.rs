@@ -23,6 +23,7 @@ use crate::health::{self, Health};
 use crate::identity::{self, Caller, Identity, Trust};
 use crate::listener::{Connection, Service};
 use crate::negotiate::negotiate_output;
+use crate::options;
 use crate::request_info::{self, Api, Consumer, Discovery, RequestInfo, ResourceInfo, Route, Target, UnionPaths, Verb};
 use crate::respond::{self, Responder};
 use crate::transform;
@@ -266,6 +267,7 @@ impl ResourceRequest<'_> {
             }
             (Verb::List, None) => {
                 let output = negotiate_output(self.parts)?;
+                options::check_list(self.parts.uri.query().unwrap_or_default())?;
                 transform::empty_list(&Responder::new(self.parts), &resource, self.version(&resource)?, output)
             }
             // As the built-in reviews: a name leads nowhere, and a collection knows no other method.

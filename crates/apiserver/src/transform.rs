@@ -5,13 +5,16 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use structural_schema::Value;
 
-use crate::fault::{ClientFault, Fault};
+use crate::fault::{ClientFault, Fault, ProviderFault};
 use crate::negotiate::{Output, Transform};
 use crate::respond::{Body, Responder};
 use crate::table::{Columns, IncludeObject};
 use crate::{list, partial};
 
 /// Answers with an object, such as one that was created.
+///
+/// One with a list `items` cannot be answered with: `transformResponseObject` takes it for a list of objects, and then
+/// fails to find the Go field of one. Clients would too: to `UnstructuredJSONScheme` such a body is a list.
 pub(crate) fn object(
     responder: &Responder,
     code: StatusCode,
@@ -20,6 +23,9 @@ pub(crate) fn object(
     output: Output,
     include: IncludeObject,
 ) -> Result<Response<Body>, Fault> {
+    if object.get("items").is_some_and(|items| items.as_array().is_some()) {
+        return Err(ProviderFault::LikeAList.into());
+    }
     let document = match output.target {
         None => return Ok(responder.object(code, object, output.form)),
         Some(Transform::Table(meta)) => Columns::new(version).of_object(object, include, meta, Timestamp::now()),

@@ -5,7 +5,7 @@ mod default;
 mod embedded;
 pub mod field;
 mod format;
-mod go;
+pub mod go;
 pub mod json;
 pub mod meta;
 mod node;

@@ -101,6 +101,18 @@ impl Value {
         self.as_object().and_then(|map| map.get(key))
     }
 
+    /// Its type as Go's `encoding/json` names it in errors: `number` for integers and floats, `bool` for booleans.
+    pub fn json_type(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Int(_) | Self::Float(_) => "number",
+            Self::String(_) => "string",
+            Self::Array(_) => "array",
+            Self::Object(_) => "object",
+        }
+    }
+
     /// Whether this is `null`.
     #[inline]
     pub fn is_null(&self) -> bool {

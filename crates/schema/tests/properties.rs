@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails that way")]
 
 use proptest::prelude::*;
-use structural_schema::{Map, Schema, ValidateOptions, Value};
+use structural_schema::{Map, Schema, ValidateOptions, Value, json, yaml};
 
 const FIELDS: [&str; 4] = ["a", "b", "c", "status"];
 
@@ -105,6 +105,36 @@ fn reversed(object: &Map) -> Map {
     Map::from_fields(fields.into_iter().rev().collect())
 }
 
+fn reversed_deeply(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let fields = map.iter().map(|(key, value)| (key, reversed_deeply(value)));
+            reversed(&fields.collect()).into()
+        }
+        Value::Array(items) => items.iter().map(reversed_deeply).collect::<Vec<_>>().into(),
+        leaf => leaf.clone(),
+    }
+}
+
+/// Everything that a schema makes of an object, or why it is none: the problems, or the unknown fields, the object with
+/// its defaults and the errors.
+fn treated(document: &Value, object: &Map) -> Result<(Vec<String>, String, Vec<String>), Vec<String>> {
+    let texts = |problems: Vec<_>| {
+        problems
+            .iter()
+            .map(structural_schema::Problem::to_string)
+            .collect::<Vec<_>>()
+    };
+    let schema = Schema::compile(document).map_err(texts)?;
+    let mut object = object.clone();
+    let unknown = schema.prune(&mut object);
+    schema.apply_defaults(&mut object).unwrap();
+    let errors = messages(&schema, &object);
+    let mut text = Vec::new();
+    json::encode(&object.into(), &mut text);
+    Ok((unknown, String::from_utf8(text).unwrap(), errors))
+}
+
 fn messages(schema: &Schema, object: &Map) -> Vec<String> {
     let errors = schema.validate(object, ValidateOptions::default());
     errors.iter().map(ToString::to_string).collect()
@@ -129,6 +159,25 @@ proptest! {
         if let Ok(schema) = Schema::compile(&document) {
             prop_assert_eq!(schema.document(), &document);
         }
+    }
+
+    #[test]
+    fn a_schema_round_trips(document in root_schema(), object in object(value())) {
+        let (mut as_json, mut as_yaml) = (Vec::new(), Vec::new());
+        json::encode(&document, &mut as_json);
+        yaml::encode(&document, &mut as_yaml).unwrap();
+        let expected = treated(&document, &object);
+        prop_assert_eq!(&treated(&json::decode(&as_json).unwrap().value, &object), &expected);
+        prop_assert_eq!(&treated(&yaml::decode(&as_yaml).unwrap().value, &object), &expected);
+        // What a compiled schema gives back is the schema.
+        if let Ok(schema) = Schema::compile(&document) {
+            prop_assert_eq!(&treated(schema.document(), &object), &expected);
+        }
+    }
+
+    #[test]
+    fn the_order_of_a_schemas_fields_does_not_matter(document in root_schema(), object in object(value())) {
+        prop_assert_eq!(treated(&reversed_deeply(&document), &object), treated(&document, &object));
     }
 
     #[test]

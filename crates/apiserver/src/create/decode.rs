@@ -265,10 +265,10 @@ fn type_meta_of(value: &Value) -> Result<TypeMeta, Problem> {
         Value::Object(object) => {
             let fields = object
                 .iter()
-                .map(|(key, value)| (key, value.as_str(), type_name(value)));
+                .map(|(key, value)| (key, value.as_str(), value.json_type()));
             collect(fields)
         }
-        other => Err(Problem::NoObject(type_name(other))),
+        other => Err(Problem::NoObject(other.json_type())),
     }
 }
 
@@ -317,17 +317,6 @@ fn name(key: &str) -> Option<&'static str> {
             .eq(wanted.chars().map(|c| c.to_ascii_lowercase()))
     };
     ["apiVersion", "kind"].into_iter().find(|wanted| folded(wanted))
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// The parts of an `apiVersion` around its slash.

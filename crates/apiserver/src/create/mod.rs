@@ -97,10 +97,10 @@ impl Create<'_> {
             Some(Transform::Table(_)) => IncludeObject::from_query(query)?,
             _ => IncludeObject::default(),
         };
-        let media = negotiate::negotiate_input(&parts.headers)?;
+        let input = negotiate::negotiate_input(&parts.headers)?;
         let body = means.flow.read(means.flow.reserve(&parts.headers)?, body).await?;
         let asked = Arc::new(self.asked(query)?);
-        let question = means.read(&asked, media, body, warnings).await?;
+        let question = means.read(&asked, input.media()?, body, warnings).await?;
         let deadline = self.received + usable.timeout.min(client_timeout.unwrap_or(Duration::MAX));
         let object = self.answer(means, usable, asked, question, deadline, warnings).await?;
         Ok(Answered {
@@ -253,7 +253,7 @@ impl Means {
         let heavy = body.len() >= LARGE_BODY || asked.schema.has_costly_rules();
         let check = move || {
             let mut warnings = Vec::new();
-            (answer::read(&asked, question, &sent, &body, &mut warnings), warnings)
+            (answer::read(&asked, &question, &sent, &body, &mut warnings), warnings)
         };
         let (object, texts) = self.perform(heavy, check).await?;
         warnings.extend(texts);

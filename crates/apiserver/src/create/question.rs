@@ -228,7 +228,7 @@ fn prune_without_schema(object: &mut Map) -> Vec<String> {
 }
 
 /// Takes the metadata out of an object; without any, it is empty.
-pub(super) fn take_metadata(object: &mut Map) -> Map {
+fn take_metadata(object: &mut Map) -> Map {
     match object.remove("metadata") {
         Some(Value::Object(metadata)) => metadata,
         _ => Map::new(),

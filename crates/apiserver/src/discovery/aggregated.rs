@@ -66,6 +66,7 @@ struct GroupDiscovery<'a> {
 
 #[derive(Serialize)]
 struct Metadata<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
     name: &'a str,
 }
 

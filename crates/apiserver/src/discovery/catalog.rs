@@ -38,6 +38,21 @@ pub(crate) struct Resource {
 }
 
 impl Catalog {
+    /// The legacy group of a workspace, as far as it is there: its version without any resource. kubectl knows the
+    /// kind `List`, which manifests of several objects are, as one of each version that discovery names, and of `v1`
+    /// by this one (`restmapper.NewDiscoveryRESTMapper`).
+    pub(crate) fn legacy() -> Self {
+        Self {
+            groups: vec![Group {
+                name: "".into(),
+                versions: vec![GroupVersion {
+                    name: "v1".into(),
+                    resources: Vec::new(),
+                }],
+            }],
+        }
+    }
+
     /// The resources of nominations, of which the first counts where two are of the same resource.
     ///
     /// A resource is there if its schema is known, whether or not it can be answered at the moment: clients that were

@@ -9,19 +9,20 @@ use super::catalog::{Catalog, Group, GroupVersion};
 use super::{VERBS, arcs};
 use crate::respond::Document;
 
-/// `/api`. There is no legacy group here.
-pub(super) fn legacy_group(server_address: Option<&str>) -> Document {
+/// `/api`.
+pub(super) fn legacy_group(legacy: &Catalog, server_address: Option<&str>) -> Document {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct ApiVersions<'a> {
         kind: &'static str,
-        versions: [&'static str; 0],
+        versions: Vec<&'a str>,
         #[serde(rename = "serverAddressByClientCIDRs")]
         server_addresses: Vec<ServerAddress<'a>>,
     }
+    let versions = legacy.groups.iter().flat_map(|group| &group.versions);
     Document::new(&ApiVersions {
         kind: "APIVersions",
-        versions: [],
+        versions: versions.map(|version| &*version.name).collect(),
         server_addresses: ServerAddress::list(server_address),
     })
 }
@@ -168,5 +169,9 @@ impl<'a> ServerAddress<'a> {
 }
 
 fn group_version(group: &str, version: &str) -> String {
-    format!("{group}/{version}")
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
 }

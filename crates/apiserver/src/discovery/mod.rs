@@ -19,10 +19,11 @@ use ephemeral_index::Export;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use moka::sync::Cache;
+use structural_schema::yaml;
 
 pub(crate) use catalog::{Catalog, Group, GroupVersion, Resource};
 
-use crate::fault::{ClientFault, Fault};
+use crate::fault::{ClientFault, Fault, PlatformFault};
 use crate::negotiate::{check_representation, negotiate_discovery, negotiate_plain};
 use crate::openapi::OpenApi;
 use crate::request_info::Discovery;
@@ -107,7 +108,10 @@ impl Documents {
             let known = known.map(moka::Entry::into_value).filter(|known| known.is_of(export));
             known.unwrap_or_else(|| Known {
                 of: Arc::downgrade(export),
-                published: self.publish(Catalog::new(export.resources.iter().map(|nomination| &**nomination))),
+                published: self.publish(
+                    Catalog::new(export.resources.iter().map(|nomination| &**nomination)),
+                    Catalog::default(),
+                ),
             })
         });
         known.into_value().published
@@ -125,7 +129,7 @@ impl Documents {
         let nominations = exports
             .iter()
             .flat_map(|export| export.resources.iter().map(|nomination| &**nomination));
-        let published = self.publish(Catalog::new(nominations));
+        let published = self.publish(Catalog::new(nominations), Catalog::legacy());
         *union = Some(Known {
             of: Arc::downgrade(snapshot),
             published: Arc::clone(&published),
@@ -133,9 +137,10 @@ impl Documents {
         published
     }
 
-    fn publish(&self, catalog: Catalog) -> Arc<Published> {
+    fn publish(&self, catalog: Catalog, legacy: Catalog) -> Arc<Published> {
         Arc::new(Published {
             catalog,
+            legacy,
             server_address: self.server_address.clone(),
             listed: OnceLock::new(),
             openapi: OpenApi::default(),
@@ -147,6 +152,8 @@ impl Documents {
 #[derive(Debug)]
 pub struct Published {
     catalog: Catalog,
+    /// The legacy group, if there is one: a shard has its own, so that an export has none.
+    legacy: Catalog,
     server_address: Option<Arc<str>>,
     listed: OnceLock<Listed>,
     openapi: OpenApi,
@@ -156,11 +163,13 @@ pub struct Published {
 #[derive(Debug)]
 struct Listed {
     legacy_group: Document,
+    /// The versions of the legacy group, by name.
+    legacy_versions: Vec<(Arc<str>, Document)>,
     groups: Document,
     /// For each group of the catalog its own document and those of its versions, in the catalog's order.
     each: Vec<(Document, Vec<Document>)>,
     aggregated: Aggregated,
-    /// Of the legacy group, which is empty.
+    /// Of the legacy group.
     aggregated_legacy: Aggregated,
 }
 
@@ -175,7 +184,11 @@ impl Published {
             Discovery::OpenApiV3Version(group, version) => {
                 self.openapi.version(&self.catalog, (group, version), &responder, parts)
             }
-            Discovery::Legacy | Discovery::Groups | Discovery::Group(_) | Discovery::Version(..) => {
+            Discovery::Legacy
+            | Discovery::LegacyVersion(_)
+            | Discovery::Groups
+            | Discovery::Group(_)
+            | Discovery::Version(..) => {
                 check_representation(&parts.headers)?;
                 self.list(asked, &responder, parts)
             }
@@ -200,7 +213,10 @@ impl Published {
                     output.form.media.as_str(),
                     version.as_str()
                 ),
-                body: aggregated.version(version).encode(output.form),
+                body: aggregated
+                    .version(version)
+                    .encode(output.form)
+                    .map_err(|error| unwritable(&error))?,
                 etag: &aggregated.etag,
                 cache_control: "public",
                 gzip_threshold: GZIP_THRESHOLD,
@@ -208,6 +224,11 @@ impl Published {
         }
         let document = match asked {
             Discovery::Legacy => &listed.legacy_group,
+            Discovery::LegacyVersion(version) => {
+                let mut versions = listed.legacy_versions.iter();
+                let found = versions.find(|(name, _)| **name == **version);
+                &found.ok_or(ClientFault::NotFound)?.1
+            }
             Discovery::Groups => &listed.groups,
             Discovery::Group(group) => &self.group(listed, group)?.1.0,
             Discovery::Version(group, version) => {
@@ -241,14 +262,24 @@ impl Published {
                 .collect();
             (legacy::group(group), versions)
         });
+        let legacy_versions = self.legacy.groups.iter().flat_map(|group| {
+            let versions = group.versions.iter();
+            versions.map(|version| (Arc::clone(&version.name), legacy::resources(group, version)))
+        });
         Listed {
-            legacy_group: legacy::legacy_group(server_address),
+            legacy_group: legacy::legacy_group(&self.legacy, server_address),
+            legacy_versions: legacy_versions.collect(),
             groups: legacy::groups(&self.catalog, server_address),
             each: each.collect(),
             aggregated: Aggregated::new(&self.catalog),
-            aggregated_legacy: Aggregated::new(&Catalog::default()),
+            aggregated_legacy: Aggregated::new(&self.legacy),
         }
     }
+}
+
+/// A document that YAML cannot hold, since a name in it has a control character.
+fn unwritable(error: &yaml::Error) -> Fault {
+    PlatformFault::Internal(error.to_string().into()).into()
 }
 
 fn arcs(names: &[Arc<str>]) -> Vec<&str> {

@@ -156,6 +156,31 @@ fn documents_are_made_once_for_an_export_and_anew_for_another() {
 }
 
 #[test]
+fn a_workspace_has_the_legacy_group_that_an_export_leaves_to_the_shard() {
+    let documents = Documents::default();
+    let union = documents.of_all(&Arc::new(Snapshot::default()));
+    assert_eq!(
+        json(&union, &Discovery::Legacy),
+        "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":[]}\n"
+    );
+    assert_eq!(
+        json(&union, &Discovery::LegacyVersion("v1".into())),
+        "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",\"groupVersion\":\"v1\",\"resources\":[]}\n"
+    );
+    let aggregated = union.answer(&Discovery::Legacy, &asking(AGGREGATED)).unwrap();
+    assert!(
+        String::from_utf8(body(aggregated).to_vec())
+            .unwrap()
+            .contains("\"items\":[{\"metadata\":{},\"versions\":[{\"version\":\"v1\",\"resources\":[],")
+    );
+    for (published, version) in [(&union, "v2"), (&documents.of_export(&sample()), "v1")] {
+        let asked = Discovery::LegacyVersion(version.into());
+        let fault = published.answer(&asked, &asking("*/*")).unwrap_err();
+        assert!(matches!(fault, Fault::Client(ClientFault::NotFound)), "{version}");
+    }
+}
+
+#[test]
 fn without_an_address_none_is_told() {
     let published = Documents::default().of_export(&sample());
     assert!(!json(&published, &Discovery::Groups).contains("serverAddress"));

@@ -26,6 +26,7 @@ use super::connection::Connection;
 use super::linger::Linger;
 use super::request::{Service, answer};
 use super::stats::{Refusal, Stats};
+use super::worded::Worded;
 
 /// How long accepting rests after the system refused: long enough not to spin while there are no descriptors, short
 /// enough not to be noticed once there are.
@@ -174,17 +175,17 @@ impl<S: Service> Server<S> {
     /// What ALPN chose, each in a box of its own size; without it HTTP/1.1, whose first bytes are waited for no longer than its headers.
     async fn http(&self, stream: TlsStream<Linger<TcpStream>>, connection: &Arc<Connection>) -> hyper::Result<()> {
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let io = TokioIo::new(stream);
         let service = service_fn(|request| {
             let (service, stats) = (Arc::clone(&self.service), Arc::clone(&self.stats));
             let connection = Arc::clone(connection);
             async move { Ok::<_, std::convert::Infallible>(answer(&*service, request, connection, &stats).await) }
         });
         if is_http2 {
-            let http = Box::pin(self.http2.serve_connection(io, service));
+            let http = Box::pin(self.http2.serve_connection(TokioIo::new(stream), service));
             self.until_end(http, http2::Connection::graceful_shutdown, connection)
                 .await
         } else {
+            let io = TokioIo::new(Worded::new(stream));
             let http = Box::pin(self.http1.serve_connection(io, service));
             self.until_end(http, http1::Connection::graceful_shutdown, connection)
                 .await

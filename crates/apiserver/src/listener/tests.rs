@@ -316,6 +316,36 @@ async fn header_lists_up_to_one_mebibyte_are_read() {
     }
 }
 
+/// Requests that hyper answers without asking anybody.
+#[tokio::test]
+async fn what_is_no_http_is_answered_with_a_status() {
+    let server = start(ListenerConfig::default()).await;
+    let long = "x".repeat(70_000);
+    let many = format!("x: {long}\r\n").repeat(40);
+    for (sent, code) in [
+        ("\u{1}\r\n\r\n".to_owned(), 400),
+        ("GET / HTTP/1.1\r\nbroken header\r\n\r\n".to_owned(), 400),
+        (format!("GET /{long} HTTP/1.1\r\nhost: a\r\n\r\n"), 414),
+        (format!("GET / HTTP/1.1\r\n{many}\r\n"), 431),
+    ] {
+        let mut stream = server.anonymous().http(Http::One).stream().await.unwrap();
+        // The peer may hang up before it has read everything.
+        _ = stream.write_all(sent.as_bytes()).await;
+        let mut answer = Vec::new();
+        _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {code} ")), "{head}");
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{head}");
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(
+            (&body["kind"], &body["code"]),
+            (&"Status".into(), &code.into()),
+            "{body}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_panic_is_one_answer() {
     let server = start(ListenerConfig::default()).await;

@@ -196,17 +196,42 @@ pub fn check_representation(headers: &HeaderMap) -> Result<(), Fault> {
     }
 }
 
+/// In which format a body is that Kubernetes would begin to decode.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Input {
+    /// One that is read here.
+    Read(Media),
+    /// Protobuf, which Kubernetes accepts here and fails to decode.
+    Protobuf,
+}
+
+impl Input {
+    /// The format, when it comes to decoding: not before, since Kubernetes tells of bad options first.
+    pub fn media(self) -> Result<Media, Fault> {
+        match self {
+            Self::Read(media) => Ok(media),
+            Self::Protobuf => Err(unsupported()),
+        }
+    }
+}
+
 /// In which format a body is.
-pub fn negotiate_input(headers: &HeaderMap) -> Result<Media, Fault> {
+pub fn negotiate_input(headers: &HeaderMap) -> Result<Input, Fault> {
     let content_type = first(headers, CONTENT_TYPE);
     if content_type.is_empty() {
-        return Ok(Media::Json);
+        return Ok(Input::Read(Media::Json));
     }
     let media_type = media_type::parse(&content_type);
-    Media::ALL
-        .into_iter()
-        .find(|media| media_type.as_deref() == Some(media.as_str()))
-        .ok_or_else(|| ClientFault::UnsupportedMediaType(MEDIA_TYPES).into())
+    let media_type = media_type.as_deref().unwrap_or_default();
+    if media_type == "application/vnd.kubernetes.protobuf" {
+        return Ok(Input::Protobuf);
+    }
+    let read = Media::ALL.into_iter().find(|media| media_type == media.as_str());
+    read.map(Input::Read).ok_or_else(unsupported)
+}
+
+fn unsupported() -> Fault {
+    ClientFault::UnsupportedMediaType(MEDIA_TYPES).into()
 }
 
 /// The text of a header; of several the first, as Go's `Header.Get`.
@@ -501,16 +526,11 @@ mod tests {
     #[test]
     fn bodies_are_json_and_yaml() {
         let input = |content_type: &str| negotiate_input(&headers(&[(CONTENT_TYPE, content_type)])).ok();
-        assert_eq!(negotiate_input(&HeaderMap::new()).unwrap(), Media::Json);
-        assert_eq!(input("application/json; as=Table"), Some(Media::Json));
-        assert_eq!(input("application/yaml"), Some(Media::Yaml));
-        for refused in [
-            "text/yaml",
-            "application/cbor",
-            "*/*",
-            "application/vnd.kubernetes.protobuf",
-            "json",
-        ] {
+        assert_eq!(negotiate_input(&HeaderMap::new()).unwrap(), Input::Read(Media::Json));
+        assert_eq!(input("application/json; as=Table"), Some(Input::Read(Media::Json)));
+        assert_eq!(input("application/yaml"), Some(Input::Read(Media::Yaml)));
+        assert!(input("application/vnd.kubernetes.protobuf").unwrap().media().is_err());
+        for refused in ["text/yaml", "application/cbor", "*/*", "json"] {
             assert_eq!(input(refused), None, "{refused}");
         }
     }

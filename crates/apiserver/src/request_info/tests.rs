@@ -73,6 +73,7 @@ fn the_paths_that_a_shard_sends() {
 fn discovery_is_served_at_the_root_of_an_endpoint_and_in_a_cluster() {
     let documents = [
         ("/api", Discovery::Legacy),
+        ("/api/v1", Discovery::LegacyVersion("v1".into())),
         ("/apis", Discovery::Groups),
         ("/apis/", Discovery::Groups),
         ("/apis/g", Discovery::Group("g".into())),

@@ -53,12 +53,30 @@ impl Responder {
 
     /// An object.
     pub fn object(&self, code: StatusCode, object: &Value, form: Form) -> Response<Body> {
-        self.send(code, form.media.as_str(), encode_value(object, form), GZIP_THRESHOLD)
+        self.written(code, form, encode_value(object, form))
     }
 
     /// A document whose fields have an order of their own.
     pub fn document(&self, code: StatusCode, document: &Document, form: Form) -> Response<Body> {
-        self.send(code, form.media.as_str(), document.encode(form), GZIP_THRESHOLD)
+        self.written(code, form, document.encode(form))
+    }
+
+    /// What was written, or, as `SerializeObject`, why it could not be, in place of it; an error keeps its code.
+    fn written(&self, code: StatusCode, form: Form, body: Result<Bytes, yaml::Error>) -> Response<Body> {
+        let (code, body) = match body {
+            Ok(body) => (code, body),
+            Err(error) => {
+                let status = Status::new(500, "", error.to_string());
+                let code = if code.is_success() {
+                    StatusCode::INTERNAL_SERVER_ERROR
+                } else {
+                    code
+                };
+                let body = Document::of_status(&status).encode(form);
+                (code, body.expect("words of this crate have no control characters"))
+            }
+        };
+        self.send(code, form.media.as_str(), body, GZIP_THRESHOLD)
     }
 
     /// An error.
@@ -176,29 +194,31 @@ impl Document {
     }
 
     /// The document in the wanted form, as Kubernetes' serializers end it: a line end but after indented JSON.
-    pub(crate) fn encode(&self, form: Form) -> Bytes {
+    ///
+    /// Fails where YAML cannot hold a string of it.
+    pub(crate) fn encode(&self, form: Form) -> Result<Bytes, yaml::Error> {
         match form.media {
-            Media::Json => finish_json(self.0.to_vec(), form.pretty),
+            Media::Json => Ok(finish_json(self.0.to_vec(), form.pretty)),
             Media::Yaml => yaml(&json::decode(&self.0).expect("a document is valid JSON").value),
         }
     }
 }
 
-fn encode_value(value: &Value, form: Form) -> Bytes {
+fn encode_value(value: &Value, form: Form) -> Result<Bytes, yaml::Error> {
     match form.media {
         Media::Json => {
             let mut json = Vec::new();
             json::encode(value, &mut json);
-            finish_json(json, form.pretty)
+            Ok(finish_json(json, form.pretty))
         }
         Media::Yaml => yaml(value),
     }
 }
 
-fn yaml(value: &Value) -> Bytes {
+fn yaml(value: &Value) -> Result<Bytes, yaml::Error> {
     let mut yaml = Vec::new();
-    yaml::encode(value, &mut yaml);
-    yaml.into()
+    yaml::encode(value, &mut yaml)?;
+    Ok(yaml.into())
 }
 
 fn finish_json(mut json: Vec<u8>, pretty: bool) -> Bytes {

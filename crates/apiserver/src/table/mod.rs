@@ -9,7 +9,7 @@ use ephemeral_index::{PrinterColumn, Version};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use structural_schema::{Value, field, json};
+use structural_schema::{Value, field, go, json};
 
 use crate::fault::ClientFault;
 use crate::list::ListMeta;
@@ -144,11 +144,7 @@ fn cell(column_type: &str, value: &Value, now: Timestamp) -> Value {
     match (column_type, value) {
         ("string", value) => print(value).into(),
         ("integer", Value::Int(int)) => Value::Int(*int),
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a column of integers shows the integer part"
-        )]
-        ("integer", Value::Float(float)) => Value::Int(*float as i64),
+        ("integer", Value::Float(float)) => Value::Int(go::to_int64(*float)),
         #[expect(clippy::cast_precision_loss, reason = "as Go converts")]
         ("number", Value::Int(int)) => Value::Float(*int as f64),
         ("number", Value::Float(float)) => Value::Float(*float),
@@ -158,20 +154,12 @@ fn cell(column_type: &str, value: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// A value as Go prints it: arrays and objects as JSON, floats with an exponent from 1e21 on and below 1e-4.
+/// A value as Go prints it, arrays and objects as JSON.
 fn print(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".into(),
         Value::String(text) => text.to_string(),
-        Value::Float(float) if *float != 0.0 && !(1e-4..1e21).contains(&float.abs()) => {
-            let text = format!("{float:e}");
-            let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-            let (sign, exponent) = exponent
-                .strip_prefix('-')
-                .map_or(('+', exponent), |exponent| ('-', exponent));
-            format!("{digits}e{sign}{exponent:0>2}")
-        }
-        Value::Float(float) => float.to_string(),
+        Value::Float(float) => go::float_as_v(*float),
         other => String::from_utf8(encode(other)).expect("JSON is UTF-8"),
     }
 }
@@ -380,12 +368,15 @@ mod tests {
             ("string", "1.50", serde_json::json!("1.5")),
             ("string", "1e-5", serde_json::json!("1e-05")),
             ("string", "1e21", serde_json::json!("1e+21")),
-            ("string", "123456789.0", serde_json::json!("123456789")),
+            ("string", "12345678.9", serde_json::json!("1.23456789e+07")),
+            ("string", "123456789", serde_json::json!("123456789")),
+            ("string", "999999.5", serde_json::json!("999999.5")),
             ("string", "true", serde_json::json!("true")),
             ("string", "null", serde_json::json!("<no value>")),
             ("string", "\"<\"", serde_json::json!("<")),
             ("string", "[\"<\"]", serde_json::json!("[\"\\u003c\"]")),
             ("integer", "5.9", serde_json::json!(5)),
+            ("integer", "1e21", serde_json::json!(i64::MIN)),
             ("integer", "\"5\"", serde_json::json!(null)),
             ("number", "5", serde_json::json!(5)),
             ("number", "5.5", serde_json::json!(5.5)),

@@ -9,6 +9,8 @@ mod network;
 mod time;
 mod uri;
 
+pub(crate) use time::parse_duration;
+
 /// A format that strings are checked against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -83,7 +85,7 @@ impl Format {
             Self::CreditCard => codes::is_credit_card(s),
             Self::Date => time::is_date(s),
             Self::DateTime => time::is_date_time(s),
-            Self::Duration => time::is_duration(s),
+            Self::Duration => parse_duration(s).is_ok(),
             Self::Email => email::is_email(s),
             Self::HexColor => codes::is_hex_color(s),
             Self::Hostname => names::is_hostname(s),

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::go;
+
 /// The time of day of a `date-time`, in lower case.
 static TIME_OF_DAY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
@@ -14,16 +16,18 @@ static TIME_OF_DAY: LazyLock<Regex> = LazyLock::new(|| {
 static AMOUNT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").expect("a pattern of this crate compiles"));
 
-/// The units of a duration: abbreviations that must match whole, and the beginning of the long name.
-const UNITS: [(&[&str], &str); 8] = [
-    (&["ns"], "nano"),
-    (&["us", "µs"], "micro"),
-    (&["ms"], "milli"),
-    (&["s"], "sec"),
-    (&["m"], "min"),
-    (&["h", "hr"], "hour"),
-    (&["d"], "day"),
-    (&["w", "wk"], "week"),
+const SECOND: i64 = 1_000_000_000;
+
+/// The units of a duration: abbreviations that must match whole, the beginning of the long name, nanoseconds.
+const UNITS: [(&[&str], &str, i64); 8] = [
+    (&["ns"], "nano", 1),
+    (&["us", "µs"], "micro", 1_000),
+    (&["ms"], "milli", 1_000_000),
+    (&["s"], "sec", SECOND),
+    (&["m"], "min", 60 * SECOND),
+    (&["h", "hr"], "hour", 3_600 * SECOND),
+    (&["d"], "day", 86_400 * SECOND),
+    (&["w", "wk"], "week", 7 * 86_400 * SECOND),
 ];
 
 /// `YYYY-MM-DD`, a day that exists.
@@ -69,100 +73,54 @@ pub(super) fn is_date_time(s: &str) -> bool {
             .is_some_and(|found| &found[1] <= "23" && &found[2] <= "59" && &found[3] <= "59")
 }
 
-/// A duration of Go's `time.ParseDuration`, or amounts with units anywhere in the text.
-pub(super) fn is_duration(s: &str) -> bool {
-    is_go_duration(s) || has_amounts(s)
-}
-
-fn has_amounts(s: &str) -> bool {
-    let mut found = false;
-    for amount in AMOUNT.captures_iter(s) {
-        if amount[1].parse::<i64>().is_err() {
-            return false;
+/// `strfmt.ParseDuration`, nanoseconds: a duration of Go's `time.ParseDuration`, or amounts with units in Scala's manner
+/// anywhere in the text (`3 days`, `1 hr`), which are added up.
+pub(crate) fn parse_duration(text: &str) -> Result<i64, String> {
+    if let Ok(duration) = go::parse_duration(text) {
+        return Ok(duration);
+    }
+    let mut total: Option<i64> = None;
+    for amount in AMOUNT.captures_iter(text) {
+        let number = &amount[1];
+        let number: i64 = number
+            .parse()
+            .map_err(|_| format!("strconv.Atoi: parsing {}: value out of range", go::quote(number)))?;
+        for unit in units(&amount[2]) {
+            let sum = total.unwrap_or_default();
+            total = Some(sum.wrapping_add(number.wrapping_mul(unit)));
         }
-        let unit = amount[2].to_lowercase();
-        found = found
-            || UNITS
-                .iter()
-                .any(|(short, long)| short.contains(&unit.as_str()) || unit.starts_with(long));
     }
-    found
+    total.ok_or_else(|| format!("unable to parse {text} as duration"))
 }
 
-/// `time.ParseDuration`: a sign, then decimal numbers with units; together no more than `int64` nanoseconds.
-fn is_go_duration(s: &str) -> bool {
-    /// The nanoseconds of the smallest `int64`; the largest has one less.
-    const LIMIT: u64 = 1 << 63;
-    let negative = s.starts_with('-');
-    let mut rest = s.strip_prefix(['-', '+']).unwrap_or(s);
-    if rest == "0" {
-        return true;
-    }
-    if rest.is_empty() {
-        return false;
-    }
-    let mut total: u64 = 0;
-    while !rest.is_empty() {
-        let Some((nanoseconds, after)) = go_amount(rest) else {
-            return false;
-        };
-        rest = after;
-        total = match total.checked_add(nanoseconds) {
-            Some(sum) if sum <= LIMIT => sum,
-            _ => return false,
-        };
-    }
-    negative || total < LIMIT
+/// The nanoseconds of the units that a word stands for; strfmt adds up every variant that matches.
+fn units(word: &str) -> impl Iterator<Item = i64> {
+    let word = word.to_lowercase();
+    UNITS.into_iter().flat_map(move |(short, long, nanoseconds)| {
+        let matches = short.iter().filter(|short| word == **short).count() + usize::from(word.starts_with(long));
+        std::iter::repeat_n(nanoseconds, matches)
+    })
 }
 
-/// One number with its unit, in nanoseconds.
-fn go_amount(s: &str) -> Option<(u64, &str)> {
-    let digits_end = |s: &str| s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
-    let (whole, mut rest) = s.split_at(digits_end(s));
-    let mut fraction = "";
-    if let Some(after) = rest.strip_prefix('.') {
-        (fraction, rest) = after.split_at(digits_end(after));
-    }
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let unit_end = rest
-        .find(|c: char| c == '.' || c.is_ascii_digit())
-        .unwrap_or(rest.len());
-    let (unit, after) = rest.split_at(unit_end);
-    let scale: u64 = match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    };
-    let whole = if whole.is_empty() {
-        0
-    } else {
-        whole.parse::<u64>().ok()?
-    };
-    let nanoseconds = whole.checked_mul(scale).filter(|n| *n <= 1 << 63)?;
-    Some((nanoseconds.checked_add(fraction_of(fraction, scale))?, after))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A fraction of a unit, cut to nanoseconds; digits beyond what fits do not count.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss
-)]
-fn fraction_of(digits: &str, scale: u64) -> u64 {
-    let mut value: u64 = 0;
-    let mut divisor: f64 = 1.0;
-    for b in digits.bytes() {
-        match value.checked_mul(10).and_then(|v| v.checked_add(u64::from(b - b'0'))) {
-            Some(next) if next <= 1 << 63 => value = next,
-            _ => break,
+    #[test]
+    fn amounts_are_added_up() {
+        for (text, expected) in [
+            ("1m1s", Ok(61 * SECOND)),
+            ("3 days", Ok(3 * 86_400 * SECOND)),
+            ("1 hr and 2 seconds", Ok(3_602 * SECOND)),
+            // Only as long as the long name has not ended does a word match; a short one must be whole.
+            ("1 minutely, 1 mo", Ok(60 * SECOND)),
+            ("1 mo", Err("unable to parse 1 mo as duration".to_owned())),
+            (
+                "99999999999999999999 d",
+                Err("strconv.Atoi: parsing \"99999999999999999999\": value out of range".to_owned()),
+            ),
+        ] {
+            assert_eq!(parse_duration(text), expected, "{text}");
         }
-        divisor *= 10.0;
     }
-    (value as f64 * (scale as f64 / divisor)) as u64
 }

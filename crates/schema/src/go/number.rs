@@ -1,7 +1,7 @@
 //! Numbers as `strconv` and `fmt` write them.
 
 /// `%v` of a finite `float64`: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e6.
-pub(crate) fn float_as_v(float: f64) -> String {
+pub fn float_as_v(float: f64) -> String {
     Shortest::of(float).general_form()
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn float_as_json(float: f64) -> String {
 
 /// `int64(f)` on amd64, where API servers run: truncation, and the smallest integer for whatever does not fit.
 #[allow(clippy::cast_possible_truncation)]
-pub(crate) fn to_int64(f: f64) -> i64 {
+pub fn to_int64(f: f64) -> i64 {
     /// 2^63.
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&f) {

@@ -43,7 +43,7 @@ pub fn encode_pretty(value: &Value, out: &mut Vec<u8>) {
 }
 
 /// Makes of the numbers of an object what encoding and decoding it would make of them, as happens to an object that
-/// Kubernetes stores: -0.0 is written as `-0`, which reads as the integer 0.
+/// Kubernetes stores: 1.0 is written as `1`, which reads as an integer, and -0.0 as `-0`, the integer 0.
 pub fn settle_numbers(object: &mut Map) {
     for (_, value) in object.iter_mut() {
         settle(value);
@@ -52,7 +52,12 @@ pub fn settle_numbers(object: &mut Map) {
 
 fn settle(value: &mut Value) {
     match value {
-        Value::Float(float) if *float == 0.0 => *value = Value::Int(0),
+        Value::Float(float) if float.fract() == 0.0 => {
+            // Not the float's own digits: 2^62 is written as `4611686018427388000`.
+            if let Ok(int) = go::float_as_json(*float).parse() {
+                *value = Value::Int(int);
+            }
+        }
         Value::Array(items) => deeper(|| items.iter_mut().for_each(settle)),
         Value::Object(map) => deeper(|| settle_numbers(map)),
         _ => {}
@@ -236,14 +241,14 @@ mod tests {
 
     #[test]
     fn numbers_settle_as_encoding_and_decoding_settles_them() {
-        let text = br#"{"a":-0.0,"b":[-0.0,{"c":0.0,"d":-0.5}],"e":1e21,"f":-0}"#;
+        let text = br#"{"a":-0.0,"b":[-1.0,{"c":0.0,"d":-0.5}],"e":1e21,"f":-0,"g":4611686018427387904.0,"h":1e19}"#;
         let mut settled = decode(text).unwrap().value;
         settle_numbers(settled.as_object_mut().unwrap());
         let mut written = Vec::new();
         encode(&settled, &mut written);
         assert_eq!(
             str::from_utf8(&written).unwrap(),
-            r#"{"a":0,"b":[0,{"c":0,"d":-0.5}],"e":1e+21,"f":0}"#
+            r#"{"a":0,"b":[-1,{"c":0,"d":-0.5}],"e":1e+21,"f":0,"g":4611686018427388000,"h":10000000000000000000}"#
         );
         assert_eq!(decode(&written).unwrap().value, settled);
     }

@@ -30,7 +30,7 @@ pub(crate) fn decode(metadata: &Value) -> Result<(Map, Vec<String>), TypeError> 
         Value::Null => return Ok((Map::new(), Vec::new())),
         Value::Object(fields) => fields,
         other => {
-            let found = json_type(other);
+            let found = other.json_type();
             return Err(TypeError(format!(
                 "json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"
             )));
@@ -214,7 +214,7 @@ impl Decoder {
 
     fn wrong_type(&mut self, value: &Value, place: Place<'_>, go_type: &str) {
         self.first_error
-            .get_or_insert_with(|| place.wrong_type(json_type(value), go_type));
+            .get_or_insert_with(|| place.wrong_type(value.json_type(), go_type));
     }
 
     fn text(&mut self, value: &Value, place: Place<'_>, go_type: &str) -> Option<String> {
@@ -303,18 +303,6 @@ impl Decoder {
 fn decode_time(value: &Value, place: Place<'_>) -> Result<Option<String>, String> {
     match value.as_str() {
         Some(s) => time::normalize(s),
-        None => Err(place.wrong_type(json_type(value), "string")),
-    }
-}
-
-/// A value's type as `encoding/json` names it.
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        None => Err(place.wrong_type(value.json_type(), "string")),
     }
 }

@@ -62,17 +62,20 @@ fn validate_map(keys: &[Box<str>], items: &List, path: &Path<'_>, errors: &mut V
         errors.push(Error::invalid(&path.index(i), items[i].clone(), detail));
         return;
     }
-    let identities = items.iter().map(|item| {
-        keys.iter()
-            .map(|key| item.get(key).map(Identity::of))
-            .collect::<Vec<_>>()
-    });
-    for i in repeated(identities) {
-        let key: Map = keys
+    let key_of = |item: &Value| -> Map {
+        let values = keys
             .iter()
-            .filter_map(|key| items[i].get(key).map(|value| (key.clone(), value.clone())))
-            .collect();
-        errors.push(Error::duplicate(&path.index(i), key));
+            .filter_map(|key| item.get(key).map(|value| (key.clone(), value.clone())));
+        values.collect()
+    };
+    let second = if let [key] = keys {
+        repeated(items.iter().map(|item| item.get(key).map(Identity::of)))
+    } else {
+        // Several keys are compared as the JSON of them all, in which 1 is 1.0.
+        repeated(items.iter().map(|item| Identity::of_json(&key_of(item).into())))
+    };
+    for i in second {
+        errors.push(Error::duplicate(&path.index(i), key_of(&items[i])));
     }
 }
 
@@ -113,11 +116,13 @@ impl<'v> Identity<'v> {
             // The two zeros are one.
             Value::Float(f) => Self::Float((f + 0.0).to_bits()),
             Value::String(s) => Self::String(s),
-            compound @ (Value::Array(_) | Value::Object(_)) => {
-                let mut json = String::new();
-                json::write_json(compound, &mut json);
-                Self::Json(json)
-            }
+            compound @ (Value::Array(_) | Value::Object(_)) => Self::of_json(compound),
         }
+    }
+
+    fn of_json(value: &Value) -> Self {
+        let mut json = String::new();
+        json::write_json(value, &mut json);
+        Self::Json(json)
     }
 }

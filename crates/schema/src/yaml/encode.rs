@@ -1,6 +1,8 @@
 //! Writes a value as go-yaml v2 does what it has read of the value's JSON.
 
+use super::construct::decode;
 use super::emitter::{Emitter, Style, is_break, is_printable};
+use super::error::Error;
 use super::merge_sort::merge_sort;
 use super::resolve::{Scalar, resolve};
 use crate::go::{self, Shortest};
@@ -9,27 +11,46 @@ use crate::value::{Value, deeper};
 
 /// Length of a key, bytes, beyond which `?` goes before it.
 const MAX_SIMPLE_KEY: usize = 128;
+
 /// Appends a value as `sigs.k8s.io/yaml`'s `Marshal` writes it, with the line break at the end.
 ///
-/// A string with a character that go-yaml does not read (U+007F, say), or would change (U+0085), is written with an
-/// escape, where `Marshal` fails or loses it. A value that would need more than 16 MiB of indentation becomes JSON,
-/// which is YAML too.
-pub fn encode(value: &Value, out: &mut Vec<u8>) {
+/// `Marshal` writes what go-yaml reads of the value's JSON. So it fails, and nothing is appended, where a string has a
+/// control character that go-yaml refuses and JSON does not escape (U+007F, say), and U+0085 becomes a space. A value
+/// that would need more than 16 MiB of indentation becomes JSON, which is YAML too.
+pub fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
+    let start = out.len();
+    if !write(value, out) {
+        return Ok(());
+    }
+    out.truncate(start);
+    let mut as_json = Vec::new();
+    json::encode(value, &mut as_json);
+    write(&decode(&as_json)?.value, out);
+    Ok(())
+}
+
+/// Appends a value, and says whether one of its strings may not survive the way through JSON.
+fn write(value: &Value, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let mut encoder = Encoder {
         emitter: Emitter::new(out),
+        is_fragile: false,
     };
     encoder.node(value, Place::Root);
     encoder.emitter.line();
+    let is_fragile = encoder.is_fragile;
     if encoder.is_full() {
         out.truncate(start);
         json::encode(value, out);
         out.push(b'\n');
     }
+    is_fragile
 }
 
 struct Encoder<'a> {
     emitter: Emitter<'a>,
+    /// Whether a string has a character that [`is_fragile`].
+    is_fragile: bool,
 }
 
 /// Where a node stands.
@@ -49,7 +70,10 @@ impl Encoder<'_> {
             Value::Bool(false) => self.plain("false"),
             Value::Int(int) => self.plain(&int.to_string()),
             Value::Float(float) => self.plain(&format_number(*float)),
-            Value::String(string) => self.emitter.scalar(string, style(string, false), false),
+            Value::String(string) => {
+                self.is_fragile |= string.contains(is_fragile);
+                self.emitter.scalar(string, style(string, false), false);
+            }
             Value::Array(list) if list.is_empty() => self.empty("[]"),
             Value::Object(map) if map.is_empty() => self.empty("{}"),
             Value::Array(list) => {
@@ -82,6 +106,7 @@ impl Encoder<'_> {
     }
 
     fn key(&mut self, key: &str) {
+        self.is_fragile |= key.contains(is_fragile);
         if key.len() <= MAX_SIMPLE_KEY && !key.contains(is_break) {
             self.emitter.scalar(key, style(key, true), true);
             self.emitter.indicator(":");
@@ -105,6 +130,11 @@ impl Encoder<'_> {
     fn is_full(&self) -> bool {
         self.emitter.indentation() > MAX_INDENTATION
     }
+}
+
+/// Whether a character stands for itself in JSON, but go-yaml may not read it as itself.
+fn is_fragile(c: char) -> bool {
+    matches!(c, '\u{7f}'..='\u{9f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// A number as go-yaml writes what it reads of the number's JSON: an integer where that has neither point nor

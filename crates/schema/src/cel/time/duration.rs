@@ -20,63 +20,7 @@ impl Duration {
 
     /// Go's `time.ParseDuration`.
     pub fn parse(text: &str) -> Option<Self> {
-        let (negative, mut rest) = match text.as_bytes().first()? {
-            b'-' => (true, &text[1..]),
-            b'+' => (false, &text[1..]),
-            _ => (false, text),
-        };
-        if rest == "0" {
-            return Some(Self(0));
-        }
-        if rest.is_empty() {
-            return None;
-        }
-        let mut total: u64 = 0;
-        while !rest.is_empty() {
-            let (part, after) = part(rest)?;
-            total = total.checked_add(part).filter(|total| *total <= 1 << 63)?;
-            rest = after;
-        }
-        match (negative, i64::try_from(total)) {
-            (true, Ok(total)) => Some(Self(-total)),
-            (true, Err(_)) => Some(Self(i64::MIN)),
-            (false, total) => total.ok().map(Self),
-        }
-    }
-
-    /// kube-openapi's `strfmt.ParseDuration`, which also takes words and days: `3 days`, `1 hr`.
-    pub fn parse_lenient(text: &str) -> Result<Self, String> {
-        if let Some(duration) = Self::parse(text) {
-            return Ok(duration);
-        }
-        let mut total: i64 = 0;
-        let mut found = false;
-        let mut rest = text;
-        while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
-            rest = &rest[start..];
-            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-            let (number, after) = rest.split_at(digits);
-            let spaced = after.trim_start_matches(['\t', '\n', '\x0c', '\r', ' ']);
-            let letters = spaced
-                .find(|c: char| !(c.is_ascii_alphabetic() || c == 'µ'))
-                .unwrap_or(spaced.len());
-            rest = &spaced[letters..];
-            if letters == 0 {
-                continue;
-            }
-            let number: i64 = number
-                .parse()
-                .map_err(|_| format!("strconv.Atoi: parsing {}: value out of range", crate::go::quote(number)))?;
-            for nanoseconds in word_units(&spaced[..letters]) {
-                found = true;
-                total = total.wrapping_add(number.wrapping_mul(nanoseconds));
-            }
-        }
-        if found {
-            Ok(Self(total))
-        } else {
-            Err(format!("unable to parse {text} as duration"))
-        }
+        crate::go::parse_duration(text).ok().map(Self)
     }
 
     /// Whole seconds, as `string()` writes them: a decimal number and `s`.
@@ -134,59 +78,6 @@ pub(super) fn duration_overflow() -> EvalError {
     EvalError::failed("integer overflow")
 }
 
-/// One number with its unit at the beginning of a duration, in nanoseconds, and what follows.
-fn part(text: &str) -> Option<(u64, &str)> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (whole, mut rest) = text.split_at(digits);
-    let mut fraction = "";
-    if let Some(after) = rest.strip_prefix('.') {
-        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-        (fraction, rest) = after.split_at(digits);
-    }
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let letters = rest
-        .find(|c: char| c == '.' || c.is_ascii_digit())
-        .unwrap_or(rest.len());
-    let (unit, rest) = rest.split_at(letters);
-    let unit: u64 = match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    };
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let mut nanos = whole.checked_mul(unit).filter(|nanos| *nanos <= 1 << 63)?;
-    if !fraction.is_empty() {
-        nanos = nanos.checked_add(fraction_of(fraction, unit))?;
-    }
-    (nanos <= 1 << 63).then_some((nanos, rest))
-}
-
-/// Go's `leadingFraction`: digits that do not fit are dropped, and the rest is computed in floating point.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "Go computes in float64"
-)]
-fn fraction_of(digits: &str, unit: u64) -> u64 {
-    let mut value: i64 = 0;
-    let mut scale = 1.0;
-    for digit in digits.bytes() {
-        if value > (i64::MAX - 9) / 10 {
-            break;
-        }
-        value = value * 10 + i64::from(digit - b'0');
-        scale *= 10.0;
-    }
-    (value as f64 * (unit as f64 / scale)) as u64
-}
-
 /// `nanos` with `digits` of them behind the point, trailing zeros dropped.
 fn fraction(nanos: u64, digits: u32) -> String {
     let scale = 10u64.pow(digits);
@@ -198,30 +89,6 @@ fn fraction(nanos: u64, digits: u32) -> String {
         text.push_str(padded.trim_end_matches('0'));
     }
     text
-}
-
-/// The units that a word stands for; strfmt adds up every variant that matches.
-fn word_units(word: &str) -> Vec<i64> {
-    const UNITS: [(&[&str], i64); 8] = [
-        (&["ns", "nano"], 1),
-        (&["us", "µs", "micro"], 1_000),
-        (&["ms", "milli"], 1_000_000),
-        (&["s", "sec"], NANOS),
-        (&["m", "min"], 60 * NANOS),
-        (&["h", "hr", "hour"], 3_600 * NANOS),
-        (&["d", "day"], 86_400 * NANOS),
-        (&["w", "wk", "week"], 7 * 86_400 * NANOS),
-    ];
-    let word = word.to_lowercase();
-    let mut found = Vec::new();
-    for (variants, nanoseconds) in UNITS {
-        for (i, variant) in variants.iter().enumerate() {
-            if word == *variant || i + 1 == variants.len() && word.starts_with(variant) {
-                found.push(nanoseconds);
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]
@@ -243,7 +110,6 @@ mod tests {
         ] {
             assert_eq!(Duration::parse(text).map(Duration::nanoseconds), nanoseconds, "{text}");
         }
-        assert_eq!(Duration::parse_lenient("3 days"), Ok(Duration(3 * 86_400 * NANOS)));
     }
 
     #[test]

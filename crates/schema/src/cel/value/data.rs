@@ -158,8 +158,8 @@ fn read_string(text: &str, format: Format) -> Outcome<Value<'_>> {
                 illegal_base64(text)
             ))),
         },
-        Format::Duration => match Duration::parse_lenient(text) {
-            Ok(duration) => Ok(Value::Duration(duration)),
+        Format::Duration => match crate::format::parse_duration(text) {
+            Ok(nanoseconds) => Ok(Value::Duration(Duration::from_nanoseconds(nanoseconds))),
             Err(error) => Err(EvalError::failed(format!("Invalid duration {text}: {error}"))),
         },
         Format::Date => match Timestamp::parse_date(text) {

@@ -1,10 +1,10 @@
-//! Durations as Go writes and reads them (`time.ParseDuration`), for the `timeout` that clients of Kubernetes send.
+//! Durations as Go reads them: `time.ParseDuration`.
 
 use std::fmt::Write as _;
 
 /// Why a text is no duration; reads like Go's error.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub(crate) enum Error {
+pub enum DurationError {
     /// Not of the form, or outside of what 64 bits of nanoseconds hold.
     #[error("time: invalid duration {0}")]
     Invalid(String),
@@ -24,9 +24,15 @@ pub(crate) enum Error {
 /// The largest magnitude, reached only by a negative duration.
 const LIMIT: u64 = 1 << 63;
 
-/// Reads a duration, nanoseconds.
-pub(crate) fn parse_duration(text: &str) -> Result<i64, Error> {
-    let invalid = || Error::Invalid(quote(text));
+/// Reads a duration as `time.ParseDuration` does, nanoseconds.
+///
+/// ```
+/// assert_eq!(structural_schema::go::parse_duration("1.5h"), Ok(5_400_000_000_000));
+/// let error = structural_schema::go::parse_duration("10").unwrap_err();
+/// assert_eq!(error.to_string(), r#"time: missing unit in duration "10""#);
+/// ```
+pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
+    let invalid = || DurationError::Invalid(quote(text));
     let (negative, mut rest) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
@@ -46,10 +52,10 @@ pub(crate) fn parse_duration(text: &str) -> Result<i64, Error> {
             .unwrap_or(after.len());
         let (unit, after) = after.split_at(end);
         if unit.is_empty() {
-            return Err(Error::MissingUnit(quote(text)));
+            return Err(DurationError::MissingUnit(quote(text)));
         }
         let Some(unit) = nanoseconds(unit) else {
-            return Err(Error::UnknownUnit {
+            return Err(DurationError::UnknownUnit {
                 unit: quote(unit),
                 text: quote(text),
             });
@@ -107,13 +113,10 @@ impl Number {
             any |= end > 0;
             // Digits beyond what 64 bits hold are too small to matter, and Go drops them too.
             for digit in after[..end].bytes() {
-                let next = fraction
-                    .checked_mul(10)
-                    .and_then(|f| f.checked_add(u64::from(digit - b'0')));
-                match next.filter(|next| *next < LIMIT) {
-                    Some(next) => (fraction, scale) = (next, scale * 10.0),
-                    None => break,
+                if fraction > (LIMIT - 1) / 10 {
+                    break;
                 }
+                (fraction, scale) = (fraction * 10 + u64::from(digit - b'0'), scale * 10.0);
             }
             rest = &after[end..];
         }
@@ -168,6 +171,7 @@ mod tests {
             ("-9223372036854775808ns", i64::MIN),
             ("0.3333333333333333333h", 1_200_000_000_000),
             ("1µs", 1_000),
+            ("1μs", 1_000),
         ] {
             assert_eq!(parse_duration(text), Ok(expected), "{text}");
         }
