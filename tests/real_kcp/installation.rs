@@ -250,7 +250,8 @@ impl Installation {
         command
             .arg("--requestheader-client-ca-file")
             .arg(requestheader_ca)
-            .args(["--requestheader-allowed-names", "kcp-front-proxy"]);
+            .args(["--requestheader-allowed-names", "kcp-front-proxy"])
+            .args(["--resync-period", "10s"]);
         let log = self.kcp.directory().join("serve.log");
         self.server = Some(Process::start(command.as_std(), log));
     }
@@ -376,6 +377,28 @@ impl Installation {
             Err(said) | Ok(said) => Err(said),
         })
         .await;
+    }
+
+    /// What `doctor` says of the way from a consumer, with an object to try; whether all is well.
+    pub(crate) async fn doctor(&self, workspace: &str) -> (bool, String) {
+        let object = self.kcp.directory().join("question.json");
+        std::fs::write(&object, question().to_string()).expect("the directory is writable");
+        let output = support::command()
+            .args(["doctor", "--resource", NOMINATION, "--filename"])
+            .arg(object)
+            .arg("--kubeconfig")
+            .arg(self.kcp.kubeconfig(&self.admin, workspace))
+            .arg("--provider-kubeconfig")
+            .arg(self.kcp.kubeconfig(&self.admin, PROVIDER))
+            .arg("--endpoint-ca-file")
+            .arg(self.kcp.directory().join("server-ca.crt"))
+            .output()
+            .await
+            .expect("the binary starts");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        super::note(&format!("doctor in {workspace}: {}\n{text}", output.status));
+        (output.status.success(), text)
     }
 
     /// Tries until it succeeds; then what it led to, or else the last error and the logs.

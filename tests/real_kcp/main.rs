@@ -33,6 +33,7 @@ async fn a_real_kcp() {
     }
     prove!(
         proofs::the_answer_is_the_webhooks(&installation),
+        proofs::doctor_finds_nothing_wrong(&installation),
         proofs::nothing_is_stored(&installation),
         proofs::a_provider_asks_by_its_own_path(&installation),
         proofs::an_unreachable_webhook_is_unavailable(&installation),
@@ -46,8 +47,8 @@ async fn a_real_kcp() {
         outages::a_nomination_that_went_meanwhile_is_withdrawn(&mut installation),
         outages::a_shard_may_go_and_come(&mut installation),
         outages::the_first_shard_may_go_and_come(&mut installation),
-        outages::a_provider_may_leave(&installation),
         outages::workspaces_can_be_deleted(&installation),
+        outages::a_provider_may_leave(&installation),
     );
     drop(installation);
     passed(began, "all gone");
