@@ -14,7 +14,6 @@ mod symptom;
 
 use std::fmt;
 use std::fs;
-use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,6 +27,7 @@ use serde::Serialize;
 use structural_schema::Value;
 
 use crate::cli::{DoctorArgs, OutputFormat, ProviderViewArgs, ResourceName};
+use crate::output;
 use binding::Binding;
 use discovery::{Attempt, Discovery, dry_run, judge_dry_run};
 use provider::{Provider, Trail};
@@ -317,17 +317,14 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     Ok(certificates)
 }
 
-/// Prints a report and tells whether it is healthy. Colours are for terminals, and not where `NO_COLOR` is set.
+/// Prints a report and tells whether it is healthy.
 fn print<N: fmt::Display + Serialize>(report: &Report<N>, output: OutputFormat) -> Result<bool> {
     let text = match output {
         OutputFormat::Text => report.text(),
         OutputFormat::Json => report.json()?,
     };
-    // A reader that has seen enough, such as `head`, is no failure.
-    match anstream::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
-        _ => Ok(report.is_healthy()),
-    }
+    output::print(&text)?;
+    Ok(report.is_healthy())
 }
 
 /// What is being looked at, on a terminal; in a pipe nothing.

@@ -7,6 +7,7 @@
 mod support;
 
 mod attacks;
+mod hops;
 mod installation;
 mod outages;
 mod proofs;
@@ -40,6 +41,11 @@ async fn a_real_kcp() {
         proofs::a_ca_bundle_is_exchanged_while_it_runs(&installation),
         proofs::claims_that_are_not_accepted_are_named(&installation),
         proofs::nothing_holds_a_namespace_or_a_binding(&installation),
+        hops::what_is_wrong_with_the_binding(&installation),
+        hops::what_is_wrong_with_the_reference(&installation),
+        hops::what_is_wrong_with_the_endpoint(&installation),
+        hops::what_is_wrong_with_the_nomination(&installation),
+        hops::what_is_wrong_with_the_webhook(&installation),
         attacks::only_what_is_listed_may_connect(&installation),
         attacks::a_front_proxy_may_ask_but_not_without_a_caller(&installation),
         attacks::a_slice_that_leads_elsewhere_gets_nothing(&installation),
