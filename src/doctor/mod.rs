@@ -32,7 +32,6 @@ use binding::Binding;
 use discovery::{Attempt, Discovery, dry_run, judge_dry_run};
 use provider::{Provider, Trail};
 use report::{HopName, Line, Outcome, Report};
-use seen::Seen;
 use server::Roots;
 use symptom::Symptom;
 
@@ -131,7 +130,8 @@ async fn find_orphans(eyes: &Eyes, args: &DoctorArgs) -> Result<bool> {
 
 /// All that was looked at.
 struct Facts {
-    bindings: Seen<Vec<Binding>>,
+    /// Those of the consumer's workspace, or what is to be said instead of them.
+    bindings: Result<Vec<Binding>, Outcome>,
     provider: Provider,
     /// Whether the provider's workspace is the one that the user named, not the one that the binding leads to.
     is_provider_given: bool,
@@ -153,13 +153,10 @@ impl Facts {
         let progress = Progress::start();
         let workspace = eyes.consumer.cluster(&eyes.workspace);
         progress.says("the bindings of the consumer's workspace");
-        let bindings = match binding::read(&workspace).await {
-            // A workspace always serves bindings: the path leads to none.
-            Err(error) if error.is_not_found() => Seen::Hidden("the workspace does not exist".to_owned()),
-            read => Seen::of(read),
-        };
+        let bindings = binding::read(&workspace).await.map_err(|error| binding::unread(&error));
         let binding = bindings
-            .found()
+            .as_ref()
+            .ok()
             .and_then(|bindings| binding::choose(bindings, resource));
 
         progress.says("the provider's workspace");
@@ -203,7 +200,8 @@ impl Facts {
     fn judge(&self, resource: &ResourceName) -> Vec<Line<HopName>> {
         let binding = self
             .bindings
-            .found()
+            .as_ref()
+            .ok()
             .and_then(|bindings| binding::choose(bindings, resource));
         let export = binding.map(Binding::export);
         let trail = Trail::follow(&self.provider, export, resource);
@@ -245,9 +243,9 @@ impl Facts {
 
     fn judge_binding(&self, binding: Option<&Binding>, resource: &ResourceName) -> Outcome {
         let binding = match (&self.bindings, binding) {
-            (Seen::Hidden(why), _) => return Outcome::not_visible(why.as_str()),
-            (_, None) => return binding::none(resource),
-            (_, Some(binding)) => binding,
+            (Err(outcome), _) => return outcome.clone(),
+            (Ok(_), None) => return binding::none(resource),
+            (Ok(_), Some(binding)) => binding,
         };
         let expected = self.provider.cluster().filter(|_| self.is_provider_given);
         match (expected, binding.provider_cluster()) {
