@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use ephemeral_kcp::{Base, Login};
+use futures::future::join_all;
 use indicatif::{ProgressBar, ProgressStyle};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -137,7 +138,8 @@ struct Facts {
     is_provider_given: bool,
     /// kcp's base URL.
     front: String,
-    server: Option<Outcome>,
+    /// What the servers under the published endpoints say, one for each region.
+    servers: Vec<Outcome>,
     discovery: Discovery,
     dry_run: Option<Result<(), ephemeral_kcp::RequestError>>,
 }
@@ -169,12 +171,10 @@ impl Facts {
         };
 
         let export = binding.map(Binding::export);
-        let endpoint = Trail::follow(&provider, export, resource).endpoint();
+        let endpoints = Trail::follow(&provider, export, resource).endpoints();
         progress.says("the server");
-        let server = match endpoint {
-            Some(endpoint) => Some(server::probe(endpoint, roots).await),
-            None => None,
-        };
+        let probes = endpoints.iter().map(|endpoint| server::probe(&endpoint.url, roots));
+        let servers = join_all(probes).await;
         progress.says("what kcp tells the consumer");
         let discovery = Discovery::ask(&workspace, resource).await;
         let dry_run = match attempt {
@@ -189,7 +189,7 @@ impl Facts {
             provider,
             is_provider_given: given.is_some(),
             front: eyes.consumer.url(),
-            server,
+            servers,
             discovery,
             dry_run,
         }
@@ -262,7 +262,8 @@ impl Facts {
 
     /// Where the endpoint cannot be seen, an answer through kcp shows that the server runs.
     fn judge_server(&self) -> Outcome {
-        match &self.server {
+        let broken = self.servers.iter().find(|outcome| outcome.is_broken());
+        match broken.or(self.servers.first()) {
             Some(outcome) => outcome.clone(),
             None if self.is_reached() => Outcome::good("kcp reaches it"),
             None => Outcome::not_visible("its endpoint is not known"),

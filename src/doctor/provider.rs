@@ -279,14 +279,18 @@ impl<'a> Trail<'a> {
                  --orphans shows how",
             );
         }
-        let path = format!("/services/ephemeral/{}/{}", export.meta.cluster, export.meta.name);
-        let Some(endpoint) = published.iter().find(|endpoint| endpoint.url.ends_with(&path)) else {
+        let endpoints = self.endpoints();
+        if endpoints.is_empty() {
             return Outcome::broken(
-                format!("no entry leads to {path}: {}", described(published[0])),
+                format!("no entry leads to {}: {}", path_of(export), described(published[0])),
                 "remove the entry, and let the server publish its own",
             );
+        }
+        let through_front = |endpoint: &&Endpoint| {
+            let there = origin(&endpoint.url);
+            there.is_some() && there == origin(front)
         };
-        if origin(&endpoint.url).is_some_and(|there| origin(front).as_ref() == Some(&there)) {
+        if let Some(endpoint) = endpoints.iter().copied().find(through_front) {
             return Outcome::broken(
                 format!(
                     "{} leads through kcp's front-proxy, where the caller's identity is lost",
@@ -295,17 +299,19 @@ impl<'a> Trail<'a> {
                 "start the server with the --external-url under which shards reach it directly",
             );
         }
-        Outcome::good(described(endpoint))
+        let endpoints: Vec<_> = endpoints.into_iter().map(described).collect();
+        Outcome::good(endpoints.join(", "))
     }
 
-    /// The URL under which shards find the server.
-    pub(super) fn endpoint(&self) -> Option<&'a str> {
-        let (export, slice) = (self.export?, self.slice?);
-        let path = format!("/services/ephemeral/{}/{}", export.meta.cluster, export.meta.name);
-        let mut entries = published(slice);
-        entries
-            .find(|endpoint| endpoint.url.ends_with(&path))
-            .map(|endpoint| &*endpoint.url)
+    /// The entries under which shards find servers: one for each region.
+    pub(super) fn endpoints(&self) -> Vec<&'a Endpoint> {
+        let (Some(export), Some(slice)) = (self.export, self.slice) else {
+            return Vec::new();
+        };
+        let path = path_of(export);
+        published(slice)
+            .filter(|endpoint| endpoint.url.ends_with(&path))
+            .collect()
     }
 
     /// The EphemeralWebhooks of the resource.
@@ -421,6 +427,11 @@ fn condition<'a>(webhook: &'a EphemeralWebhook, condition_type: &str) -> Option<
 /// The entries that shards pick virtual resources from: kcp's own have no `shards`.
 pub(super) fn published(slice: &APIExportEndpointSlice) -> impl Iterator<Item = &Endpoint> {
     slice.endpoints.iter().filter(|endpoint| endpoint.shards.is_some())
+}
+
+/// What the URL of an export's endpoint ends with.
+fn path_of(export: &APIExport) -> String {
+    format!("/services/ephemeral/{}/{}", export.meta.cluster, export.meta.name)
 }
 
 fn tie<'a>(published: &[&'a Endpoint]) -> Option<(&'a Endpoint, &'a Endpoint)> {

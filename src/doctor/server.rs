@@ -106,9 +106,10 @@ impl Failure {
 }
 
 async fn ask(url: &Url, roots: &Roots) -> Result<(StatusCode, String), Failure> {
-    let addresses = url.socket_addrs(|| None).map_err(Failure::Unreachable)?;
-    let stream = TcpStream::connect(&*addresses).await.map_err(Failure::Unreachable)?;
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let port = url.port_or_known_default().unwrap_or(443);
+    let stream = TcpStream::connect((host.as_str(), port)).await;
+    let stream = stream.map_err(Failure::Unreachable)?;
     let name = ServerName::try_from(host).map_err(Failure::of_http)?;
     let config = ClientConfig::builder()
         .with_root_certificates(Arc::clone(&roots.0))

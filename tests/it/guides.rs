@@ -48,7 +48,9 @@ impl Reader {
     fn bash(&self, script: &str) -> Command {
         let mut bash = Command::new("bash");
         let path = std::env::var("PATH").unwrap_or_default();
-        bash.args(["-euo", "pipefail", "-c", script])
+        // What one shell exports the next one has, as if they were one.
+        let script = format!("if [ -f exported ]; then . ./exported; fi\n{script}");
+        bash.args(["-euo", "pipefail", "-c", &script])
             .current_dir(self.directory.path())
             .env("HOME", self.directory.path())
             .env(
@@ -62,7 +64,7 @@ impl Reader {
 
     /// Runs a script to its end; it must succeed.
     async fn run(&self, what: &str, script: &str) {
-        let run = self.bash(script).output();
+        let run = self.bash(&format!("{script}\nexport -p > exported")).output();
         let output = tokio::time::timeout(PATIENCE, run)
             .await
             .expect("in time")
@@ -118,7 +120,7 @@ fn executable(path: &Path, script: &str) {
 /// What a reader has before they begin: kcp, credentials, certificates, and the binaries on their `PATH`.
 fn reader(kcp: &FakeKcp, sample: &Path) -> Reader {
     kcp.workspace("root:platform", 0);
-    let provider = kcp.workspace("root:provider", 0);
+    kcp.workspace("root:provider", 0);
     kcp.workspace("root:consumer", 1);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let at = |name: &str| directory.path().join(name);
@@ -170,7 +172,6 @@ fn reader(kcp: &FakeKcp, sample: &Path) -> Reader {
             format!("https://localhost:{webhook_port}/ephemeral/bucketinfos"),
         ),
         ("WEBHOOK_LISTEN", format!("127.0.0.1:{webhook_port}")),
-        ("PROVIDER_CLUSTER", provider),
     ];
     Reader {
         directory,
