@@ -11,11 +11,10 @@ use http::{HeaderName, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use rustls_pki_types::UnixTime;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::authorize::{Attributes, Authorizer, Decision, Undecided};
-use crate::create::{Answered, Create, Means};
+use crate::create::{Answered, Create, Heavy, Means};
 use crate::discovery::Documents;
 use crate::fault::{ClientFault, Fault, MAX_BODY_BYTES, NotAllowed, PlatformFault};
 use crate::flow::{Flow, FlowConfig};
@@ -71,8 +70,7 @@ impl Server {
             flow,
             union,
         } = config;
-        // What is heavy runs beside what serves connections; more of it at once than there are cores gains nothing.
-        let heavy = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+        let processors = std::thread::available_parallelism().map_or(2, usize::from).max(2);
         Self {
             trust,
             snapshot,
@@ -80,7 +78,7 @@ impl Server {
             health,
             means: Means {
                 flow: Arc::new(Flow::new(flow)),
-                heavy: Arc::new(Semaphore::new(heavy)),
+                heavy: Arc::new(Heavy::new(processors)),
             },
             union,
             documents: Documents::default(),

@@ -2,6 +2,7 @@
 
 mod answer;
 mod decode;
+mod heavy;
 mod question;
 mod review;
 
@@ -13,7 +14,6 @@ use http::HeaderValue;
 use http::request::Parts;
 use http_body::Body;
 use structural_schema::Map;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::fault::{ClientFault, Fault, PlatformFault, ProviderFault, qualified};
@@ -24,6 +24,7 @@ use crate::options::{self, CreateOptions};
 use crate::table::IncludeObject;
 use crate::warning::Warnings;
 use crate::webhook::{Call, CallError, Handle};
+pub(crate) use heavy::Heavy;
 use question::{Asked, Question};
 use review::Sent;
 
@@ -72,7 +73,7 @@ pub(crate) struct Means {
     /// Limits.
     pub(crate) flow: Arc<Flow>,
     /// Places for work that would hold up the threads which serve connections.
-    pub(crate) heavy: Arc<Semaphore>,
+    pub(crate) heavy: Arc<Heavy>,
 }
 
 impl Create<'_> {
@@ -100,7 +101,9 @@ impl Create<'_> {
         let input = negotiate::negotiate_input(&parts.headers)?;
         let body = means.flow.read(means.flow.reserve(&parts.headers)?, body).await?;
         let asked = Arc::new(self.asked(query)?);
-        let question = means.read(&asked, input.media()?, body, warnings).await?;
+        let question = means
+            .read(&self.webhook_key(), &asked, input.media()?, body, warnings)
+            .await?;
         let deadline = self.received + usable.timeout.min(client_timeout.unwrap_or(Duration::MAX));
         let object = self.answer(means, usable, asked, question, deadline, warnings).await?;
         Ok(Answered {
@@ -170,7 +173,11 @@ impl Create<'_> {
             trace_parent: self.trace_parent.clone(),
         };
         match usable.handle.call(call).await {
-            Ok(answer) => means.check(asked, question, sent, answer, warnings).await,
+            Ok(answer) => {
+                means
+                    .check(&self.webhook_key(), asked, question, sent, answer, warnings)
+                    .await
+            }
             Err(CallError::Full) => Err(ClientFault::TooManyRequests {
                 message: "too many requests to this resource are under way, please try again later",
                 retry_after: 1,
@@ -225,6 +232,7 @@ impl Means {
     /// Step 4. The body's room is given back as soon as the object is read.
     async fn read(
         &self,
+        webhook: &str,
         asked: &Arc<Asked>,
         media: Media,
         body: RequestBody,
@@ -236,7 +244,7 @@ impl Means {
             let mut warnings = Vec::new();
             (asked.read(media, body.bytes(), &mut warnings), warnings)
         };
-        let (question, texts) = self.perform(heavy, read).await?;
+        let (question, texts) = self.perform(webhook, heavy, read).await?;
         warnings.extend(texts);
         question
     }
@@ -244,6 +252,7 @@ impl Means {
     /// Step 6.
     async fn check(
         &self,
+        webhook: &str,
         asked: Arc<Asked>,
         question: Question,
         sent: Sent,
@@ -255,7 +264,7 @@ impl Means {
             let mut warnings = Vec::new();
             (answer::read(&asked, &question, &sent, &body, &mut warnings), warnings)
         };
-        let (object, texts) = self.perform(heavy, check).await?;
+        let (object, texts) = self.perform(webhook, heavy, check).await?;
         warnings.extend(texts);
         object
     }
@@ -263,6 +272,7 @@ impl Means {
     /// Works here, or, where that could hold up other requests, on a thread for it, of which there are few.
     async fn perform<T: Send + 'static>(
         &self,
+        webhook: &str,
         heavy: bool,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Fault> {
@@ -270,7 +280,7 @@ impl Means {
             return Ok(work());
         }
         let internal = || PlatformFault::Internal("the object could not be processed".into());
-        let place = Arc::clone(&self.heavy).acquire_owned().await.map_err(|_| internal())?;
+        let place = self.heavy.enter(webhook).await.map_err(|_| internal())?;
         let worked = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(place);

@@ -22,6 +22,8 @@ pub const OBJECT_WORK: u64 = 50_000_000;
 
 /// Cost of a list literal that is not constant.
 pub(crate) const LIST_CREATE: u64 = 10;
+/// What making a message costs (`StructCreateBaseCost`).
+pub(crate) const STRUCT_CREATE: u64 = 40;
 /// Cost of a map literal that is not constant.
 pub(crate) const MAP_CREATE: u64 = 30;
 /// Cost of visiting one character.

@@ -70,16 +70,10 @@ fn format(value: &Value<'_>) -> String {
 }
 
 /// What is different on purpose.
-const KNOWN: [(&str, &str); 2] = [
-    (
-        "self.li.existsOne(e, e > 1)",
-        "the parser expands it like exists_one; Kubernetes has it with two variables only",
-    ),
-    (
-        "google.protobuf.Duration{seconds: 1}",
-        "messages cannot be made here; no field of an object is one",
-    ),
-];
+const KNOWN: [(&str, &str); 1] = [(
+    "google.protobuf.Duration{seconds: 1}",
+    "messages cannot be made here; no field of an object is one",
+)];
 
 /// How a panic of Kubernetes' cost tracking is told, on arguments that are errors themselves; here it is that error.
 const PANIC: &str = "e internal error: interface conversion: ";

@@ -21,6 +21,8 @@ const MAX_BRACKETS: u16 = 250;
 const MAX_DEPTH: usize = 1_000;
 /// Tokens times levels, which bounds what the parser copies.
 const MAX_TOKENS_BY_DEPTH: usize = 5_000_000;
+/// `existsOne` with one variable, which the parser expands like `exists_one`; Kubernetes has it with two only.
+const EXISTS_ONE: &str = "existsOne";
 /// Stack that the parser gets for [`MAX_DEPTH`] levels, bytes.
 const STACK: usize = 64 << 20;
 
@@ -36,6 +38,9 @@ pub enum ParseError {
     /// Not in the language.
     #[error("Syntax error: {0}")]
     Syntax(String),
+    /// A macro of the parser that Kubernetes does not have.
+    #[error("undeclared reference to '{0}' (in container '')")]
+    Undeclared(&'static str),
 }
 
 /// Parses an expression and expands its macros.
@@ -66,11 +71,24 @@ struct Level {
     chain: usize,
     /// Conditionals since the last comma: each is a level of the expression to its right.
     conditionals: usize,
+    /// Whether these are the arguments of [`EXISTS_ONE`].
+    exists_one: bool,
+    /// Commas.
+    commas: usize,
 }
 
 impl Level {
     fn depth(self) -> usize {
         self.operators + self.chain + self.conditionals + 1
+    }
+
+    /// What follows a comma has nothing on it.
+    fn comma(&mut self) {
+        *self = Self {
+            exists_one: self.exists_one,
+            commas: self.commas + 1,
+            ..Self::default()
+        };
     }
 }
 
@@ -88,9 +106,17 @@ fn measure(source: &str) -> Result<(), ParseError> {
     let mut level = Level::default();
     let mut tokens = 0;
     let mut deepest = 0;
+    // Whether the tokens before this one are `.existsOne`.
+    let mut called = false;
+    let mut after_dot = false;
     loop {
         let token = lexer.lex();
         tokens += 1;
+        let exists_one = std::mem::replace(
+            &mut called,
+            after_dot && token.kind == TokenKind::TokIdent && source.get(token.start..token.end) == Some(EXISTS_ONE),
+        );
+        after_dot = token.kind == TokenKind::TokDot;
         match token.kind {
             TokenKind::TokEnd => break,
             TokenKind::TokError => {
@@ -103,16 +129,22 @@ fn measure(source: &str) -> Result<(), ParseError> {
                 level.chain += 1;
                 outer += level.depth();
                 open.push(level);
-                level = Level::default();
+                level = Level {
+                    exists_one: exists_one && token.kind == TokenKind::TokLeftParen,
+                    ..Level::default()
+                };
             }
             TokenKind::TokRightParen | TokenKind::TokRightBracket | TokenKind::TokRightBrace => {
+                if level.exists_one && level.commas == 1 {
+                    return Err(ParseError::Undeclared(EXISTS_ONE));
+                }
                 level = open
                     .pop()
                     .ok_or_else(|| ParseError::Syntax(format!("unexpected '{}'", token.kind.as_str())))?;
                 outer -= level.depth();
             }
             TokenKind::TokDot => level.chain += 1,
-            TokenKind::TokComma => level = Level::default(),
+            TokenKind::TokComma => level.comma(),
             TokenKind::TokLogicalAnd | TokenKind::TokLogicalOr | TokenKind::TokColon => {
                 level.operators = 0;
                 level.chain = 0;
@@ -244,6 +276,27 @@ mod tests {
     fn what_is_no_expression_is_refused() {
         for source in ["", "1 +", "(", ")", "a.", "'", "a b", "`a`", "[1", "{1}", "for"] {
             assert!(matches!(parse(source), Err(ParseError::Syntax(_))), "{source}");
+        }
+    }
+
+    #[test]
+    fn exists_one_of_two_words_takes_two_variables() {
+        let undeclared = Some(ParseError::Undeclared("existsOne"));
+        for source in [
+            "self.existsOne(e, e > 1)",
+            "'é' in a.existsOne( e , f(e, [1, 2]))",
+            "[1].all(x, [x].existsOne(y, y == x))",
+        ] {
+            assert_eq!(parse(source).err(), undeclared, "{source}");
+        }
+        for source in [
+            "self.existsOne(i, e, e > 1)",
+            "self.exists_one(e, e > 1)",
+            "existsOne(e, e > 1)",
+            "self.existsOne[e][1]",
+            "self.existsOne.f(1, 2)",
+        ] {
+            assert!(parse(source).is_ok(), "{source}");
         }
     }
 

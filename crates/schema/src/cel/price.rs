@@ -1,8 +1,11 @@
 //! What calls cost: cel-go's defaults, those of its list and set extensions, and Kubernetes' own.
 
-use super::cost::{LIST_CREATE, Meter, REGEX_LENGTH, STRING_TRAVERSAL, traversal};
+use super::cost::{LIST_CREATE, Meter, REGEX_LENGTH, STRING_TRAVERSAL, STRUCT_CREATE, traversal};
 use super::error::Outcome;
 use super::value::Value;
+
+/// Requirements that a selector is taken to have, by its characters (`selectorLengthToRequirementCount`).
+const REQUIREMENTS: f64 = 0.5;
 
 /// How the cost of a call is computed.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +89,12 @@ fn kubernetes(function: &str, overload: &str) -> Option<Price> {
         "replace" | "split" | "ip.isCanonical" => {
             Price::Arguments(|args, meter| Ok(traversal(read_size(&args[0], meter)?, 2.0 * STRING_TRAVERSAL)))
         }
+        "check" => Price::Fixed(350_000),
+        "fieldSelector" | "labelSelector" => Price::Arguments(|args, meter| {
+            let size = read_size(&args[1], meter)?;
+            let requirements = traversal(size, REQUIREMENTS).saturating_mul(LIST_CREATE + STRUCT_CREATE);
+            Ok(LIST_CREATE + traversal(size, STRING_TRAVERSAL) + requirements)
+        }),
         "join" => Price::Result(|size| traversal(size, 2.0 * STRING_TRAVERSAL)),
         "find" | "findAll" => Price::Arguments(pattern),
         "containsIP" if overload == "cidr_contains_ip_string" => {

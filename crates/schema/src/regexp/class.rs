@@ -135,24 +135,42 @@ fn unicode(rest: &str, negated: bool) -> Result<(String, &str), SyntaxError> {
         Some(name) => (name, !negated),
         None => (name, negated),
     };
-    let class = table(name).ok_or_else(|| SyntaxError::new(BAD_RANGE, sequence))?;
     let letter = if negated { 'P' } else { 'p' };
-    Ok((format!("\\{letter}{{{class}}}"), after))
+    let text = match table(name) {
+        Some(Table::Engine(class)) => format!("\\{letter}{{{class}}}"),
+        Some(Table::Surrogates) if negated => r"\x00-\x{10FFFF}".to_owned(),
+        Some(Table::Surrogates) => NOTHING.to_owned(),
+        None => return Err(SyntaxError::new(BAD_RANGE, sequence)),
+    };
+    Ok((text, after))
 }
 
-/// How the engine names a general category or script, if there is one of that name.
-fn table(name: &str) -> Option<String> {
+/// Where the code points of a general category or script are.
+enum Table {
+    /// The engine has them under this name.
+    Engine(String),
+    /// They are the surrogates, which the engine does not know and no text holds.
+    Surrogates,
+}
+
+/// The general category or script of a name, if there is one.
+fn table(name: &str) -> Option<Table> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || " _-".contains(c)) {
         return None;
     }
     let loose: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    if ["any", "ascii", "assigned"].contains(&loose.to_ascii_lowercase().as_str()) {
-        return Some(loose);
+    match loose.to_ascii_lowercase().as_str() {
+        "any" | "ascii" | "assigned" => return Some(Table::Engine(loose)),
+        "cs" | "surrogate" => return Some(Table::Surrogates),
+        // The engine, unlike Go, takes the prefix of Unicode's loose matching. No name of a table begins with it.
+        lower if lower.starts_with("is") => return None,
+        _ => {}
     }
     ["gc", "sc"]
         .into_iter()
         .map(|property| format!("{property}={loose}"))
         .find(|class| regex_syntax::parse(&format!("\\p{{{class}}}")).is_ok())
+        .map(Table::Engine)
 }
 
 /// The ranges of `[:name:]` or `[:^name:]`.

@@ -144,6 +144,11 @@ mod tests {
             (r"^\x41\x{e9}\101\_$", "AéA_", true),
             (r"^(?P<n>a)(?<m>b)(?i:C)c$", "abcc", true),
             (r"^(?i)a(?-i)b$", "Ab", true),
+            (r"^(?P<n>a)(?P<n>b)$", "ab", true),
+            (r"\p{Cs}", "a", false),
+            (r"^\P{Cs}$", "\n", true),
+            (r"^[\p{Cs}a]$", "a", true),
+            (r"^[^\p{Surrogate}]$", "é", true),
             (r"a(?i)*b", "aab", true),
             (r"^(a|b|)$", "", true),
             (r"^#x y$", "#x y", true),
@@ -201,8 +206,16 @@ mod tests {
                 "error parsing regexp: trailing backslash at end of expression: ``",
             ),
             (
-                r"(?P<n>a)(?P<n>b)",
-                "error parsing regexp: duplicate capture group name: `n`",
+                r"a(?",
+                r"error parsing regexp: invalid or unsupported Perl syntax: `(?`",
+            ),
+            (
+                r"a(?i",
+                r"error parsing regexp: invalid or unsupported Perl syntax: `(?i`",
+            ),
+            (
+                r"\p{IsGreek}",
+                r"error parsing regexp: invalid character class range: `\p{IsGreek}`",
             ),
             (r"(?P<n!>a)", "error parsing regexp: invalid named capture: `(?P<n!>`"),
         ] {

@@ -1,6 +1,5 @@
 //! From Go's syntax to the engine's (`regexp/syntax`, flags `Perl`).
 
-use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::class;
@@ -88,7 +87,6 @@ struct Translator<'p> {
     rest: &'p str,
     flags: Flags,
     groups: Vec<Group>,
-    names: HashSet<&'p str>,
 }
 
 /// Rewrites a pattern of Go's syntax for the engine.
@@ -98,7 +96,6 @@ pub(super) fn translate(pattern: &str) -> Result<String, SyntaxError> {
         rest: pattern,
         flags: Flags::default(),
         groups: vec![Group::new(Flags::default())],
-        names: HashSet::new(),
     };
     translator.run()
 }
@@ -262,7 +259,7 @@ impl<'p> Translator<'p> {
             }
             seen = true;
         }
-        Err(SyntaxError::new("missing closing )", self.pattern))
+        Err(unsupported(text))
     }
 
     fn named_group(&mut self, text: &'p str, after: &'p str) -> Result<(), SyntaxError> {
@@ -274,9 +271,6 @@ impl<'p> Translator<'p> {
         if !valid {
             let consumed = text.len() - after.len() + end + 1;
             return Err(SyntaxError::new("invalid named capture", &text[..consumed]));
-        }
-        if !self.names.insert(name) {
-            return Err(SyntaxError::new("duplicate capture group name", name));
         }
         self.rest = &after[end + 1..];
         self.open(self.flags);

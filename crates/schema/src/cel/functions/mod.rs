@@ -1,5 +1,6 @@
 //! The functions that expressions may call, a module per library.
 
+pub(crate) mod authz;
 pub(crate) mod cidr;
 pub(crate) mod comparison;
 pub(crate) mod conversion;
@@ -28,6 +29,7 @@ pub(crate) const LIBRARIES: &[&[Function]] = &[
     temporal::FUNCTIONS,
     url::FUNCTIONS,
     regex::FUNCTIONS,
+    authz::FUNCTIONS,
     optional::FUNCTIONS,
     quantity::FUNCTIONS,
     strings::FUNCTIONS,
