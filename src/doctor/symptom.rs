@@ -47,8 +47,9 @@ fn of_forwarding(code: StatusCode, message: &str) -> Option<Meaning> {
     if message.contains(LOST_CALLER) {
         return Some(meaning(
             HopName::Endpoint,
-            "the published endpoint leads through the front-proxy, where the caller's identity is lost",
-            "start the server with the --external-url under which shards reach it directly, not through the front-proxy",
+            "the published endpoint leads through the front-proxy or another shard, where the caller's identity is lost",
+            "start the server with the --external-url under which shards reach it directly, and remove entries that are not \
+             the server's",
         ));
     }
     if message.contains(UNLISTED_SHARD) {

@@ -5,15 +5,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ephemeral_testing::kcp::FakeKcp;
 use ephemeral_testing::pki::Authority;
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 /// How long one guide may take, with all that it waits for.
-const PATIENCE: std::time::Duration = std::time::Duration::from_mins(5);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A shell block of a guide.
 struct Block {
@@ -41,6 +44,8 @@ fn blocks(guide: &str) -> Vec<Block> {
 struct Reader {
     directory: tempfile::TempDir,
     settings: BTreeMap<&'static str, String>,
+    /// Where that which runs beside listens, in its order.
+    ports: [u16; 2],
     beside: Vec<Child>,
 }
 
@@ -79,10 +84,19 @@ impl Reader {
         );
     }
 
-    fn run_beside(&mut self, script: &str) {
+    /// Starts what runs beside the rest, and waits until it listens, as a reader would see it say.
+    async fn run_beside(&mut self, script: &str) {
+        let port = self.ports[self.beside.len()];
         let log = fs::File::create(self.directory.path().join(format!("{}.log", self.beside.len()))).expect("a file");
         let child = self.bash(&format!("exec {}", script.trim_start())).stderr(log).spawn();
         self.beside.push(child.expect("bash starts"));
+        let listens = async {
+            while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let listens = tokio::time::timeout(PATIENCE, listens).await;
+        assert!(listens.is_ok(), "{script}\n{}", self.logs());
     }
 
     fn logs(&self) -> String {
@@ -101,7 +115,7 @@ impl Reader {
                 }
                 "serve" => {
                     self.run(guide, &script).await;
-                    self.run_beside(&block.script);
+                    self.run_beside(&block.script).await;
                     script.clear();
                 }
                 "settings" | "later" => {}
@@ -176,6 +190,7 @@ fn reader(kcp: &FakeKcp, sample: &Path) -> Reader {
     Reader {
         directory,
         settings: settings.into(),
+        ports: [port, webhook_port],
         beside: Vec::new(),
     }
 }

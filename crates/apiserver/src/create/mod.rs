@@ -104,7 +104,9 @@ impl Create<'_> {
         let question = means
             .read(&self.webhook_key(), &asked, input.media()?, body, warnings)
             .await?;
-        let deadline = self.received + usable.timeout.min(client_timeout.unwrap_or(Duration::MAX));
+        // The webhook's time begins when it is called, the client's when the request came.
+        let given = Instant::now() + usable.timeout;
+        let deadline = client_timeout.map_or(given, |timeout| given.min(self.received + timeout));
         let object = self.answer(means, usable, asked, question, deadline, warnings).await?;
         Ok(Answered {
             object,

@@ -18,11 +18,12 @@ const REMOTE_UID: HeaderName = HeaderName::from_static("x-remote-uid");
 const REMOTE_GROUP: HeaderName = HeaderName::from_static("x-remote-group");
 const REMOTE_EXTRA: &str = "x-remote-extra-";
 
-/// What a caller is told whose identity was lost. A shard that reaches this server through the front-proxy speaks with
-/// its own certificate to the front-proxy, which then names the shard as the user; who the caller was is nowhere in the
-/// request.
-pub const LOST_CALLER: &str = "the identity of the caller was lost: a shard sent this request through the front-proxy; \
-     publish the direct URL of this server in the APIExportEndpointSlice, not the URL of the front-proxy";
+/// What a caller is told whose identity was lost: somebody asks in the name of a shard. A shard that forwards a request
+/// speaks with its own certificate, so that whatever it does not reach directly, a front-proxy or another shard, takes
+/// the shard itself for the caller. A provider who writes the URL of another shard into a slice gets there on purpose,
+/// and would ask in any workspace as `system:masters`.
+pub const LOST_CALLER: &str = "the identity of the caller was lost: the request comes in the name of a shard, as it does \
+     through the front-proxy or another shard; publish the direct URL of this server in the APIExportEndpointSlice";
 
 /// What a caller is told whose shard is not listed.
 pub const UNLISTED_SHARD: &str = "the client certificate is not that of a known shard or front-proxy: \
@@ -69,7 +70,7 @@ pub fn caller(trust: &Trust, peer: &Peer, headers: &HeaderMap) -> Result<Identit
             check_hops(headers)?;
             Ok(match remote_user(headers)? {
                 Some(user) => Identity::Caller(Caller {
-                    user: Arc::new(user),
+                    user: Arc::new(not_lost(trust, user)?),
                     via: Via::Shard(Arc::clone(name)),
                 }),
                 None => Identity::ShardItself(Arc::clone(name)),
@@ -78,11 +79,8 @@ pub fn caller(trust: &Trust, peer: &Peer, headers: &HeaderMap) -> Result<Identit
         Peer::FrontProxy(name) => {
             check_hops(headers)?;
             let user = remote_user(headers)?.ok_or(ClientFault::Unauthorized)?;
-            if trust.is_shard_name(&user.username) {
-                return Err(ClientFault::Forbidden(LOST_CALLER.into()).into());
-            }
             Ok(Identity::Caller(Caller {
-                user: Arc::new(user),
+                user: Arc::new(not_lost(trust, user)?),
                 via: Via::FrontProxy(Arc::clone(name)),
             }))
         }
@@ -94,6 +92,15 @@ pub fn caller(trust: &Trust, peer: &Peer, headers: &HeaderMap) -> Result<Identit
             via: Via::Direct,
         })),
         Peer::Anonymous { .. } => Err(ClientFault::Unauthorized.into()),
+    }
+}
+
+/// The user, unless it is a shard: then somebody else asked.
+fn not_lost(trust: &Trust, user: UserInfo) -> Result<UserInfo, ClientFault> {
+    if trust.is_shard_name(&user.username) {
+        Err(ClientFault::Forbidden(LOST_CALLER.into()))
+    } else {
+        Ok(user)
     }
 }
 

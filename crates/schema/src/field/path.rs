@@ -67,16 +67,8 @@ impl<'a> Path<'a> {
         matches!(self.element, Element::Root)
     }
 
-    /// The path as kube-openapi writes it into messages: the same, but that the root is empty.
-    pub(crate) fn dotted(&self) -> String {
-        if self.is_root() {
-            String::new()
-        } else {
-            self.to_string()
-        }
-    }
-
-    /// The path as pruning tells it (`UnknownFieldPathOptions`): every key as it is, an empty one too.
+    /// The path as pruning (`UnknownFieldPathOptions`) and kube-openapi tell it: every key as it is, an empty one too; the
+    /// root is empty.
     pub(crate) fn joined(&self) -> String {
         let mut joined = String::new();
         for (i, element) in self.elements().into_iter().enumerate() {
@@ -132,7 +124,7 @@ mod tests {
     fn paths_print_as_kubernetes_prints_them() {
         let root = Path::root();
         assert_eq!(root.to_string(), "<nil>");
-        assert_eq!(root.dotted(), "");
+        assert_eq!(root.joined(), "");
         let spec = root.child("spec");
         assert_eq!(spec.key("a.b").index(3).child("c").to_string(), "spec[a.b][3].c");
         assert_eq!(spec.child("").to_string(), "spec[]");

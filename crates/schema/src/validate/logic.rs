@@ -31,7 +31,7 @@ impl Walk {
     }
 
     fn fail_logic(&mut self, path: &Path<'_>, must: &str, out: &mut Outcome) {
-        let message = format!("{} {must}", go::quote(&path.dotted()));
+        let message = format!("{} {must}", go::quote(&path.joined()));
         self.limits.fail_whole(out, message);
     }
 

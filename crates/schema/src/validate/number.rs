@@ -87,7 +87,7 @@ impl Walk {
             _ => return true,
         };
         if !fits {
-            let message = format!("{what} value must be of type {of} in {}", path.dotted());
+            let message = format!("{what} value must be of type {of} in {}", path.joined());
             self.limits.fail_whole(out, message);
         }
         fits
@@ -115,13 +115,13 @@ impl Walk {
         match is_multiple {
             Some(true) => {}
             Some(false) => {
-                let message = format!("{} in body should be a multiple of {printed}", path.dotted());
+                let message = format!("{} in body should be a multiple of {printed}", path.joined());
                 self.limits.fail(out, ErrorKind::Invalid, path, value, message);
             }
             None => {
                 let message = format!(
                     "factor MultipleOf declared for {} must be positive: {printed}",
-                    path.dotted()
+                    path.joined()
                 );
                 self.limits.fail(out, ErrorKind::Invalid, path, &factor, message);
             }
@@ -150,7 +150,7 @@ impl Walk {
         if broken {
             let message = format!(
                 "{} in body should be {} {}",
-                path.dotted(),
+                path.joined(),
                 side.words(exclusive),
                 print(&limit)
             );

@@ -102,7 +102,7 @@ impl Limits {
         value: &Value,
         detail: String,
     ) {
-        let field = match path.dotted() {
+        let field = match path.joined() {
             dotted if dotted.is_empty() => path.to_string(),
             dotted => dotted,
         };

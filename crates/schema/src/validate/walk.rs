@@ -148,7 +148,7 @@ impl Walk {
     fn wrong_type(&mut self, path: &Path<'_>, expected: &str, found: &str, out: &mut Outcome) {
         let message = format!(
             "{} in body must be of type {expected}: {}",
-            path.dotted(),
+            path.joined(),
             go::quote(found)
         );
         self.limits
@@ -203,7 +203,7 @@ impl Walk {
         }
         let names: Vec<_> = listed.names().map(|name| go::quote(&name)).collect();
         let names = names.join(", ");
-        let message = format!("{} in body should be one of {names}", path.dotted());
+        let message = format!("{} in body should be one of {names}", path.joined());
         let detail = format!("supported values: {names}");
         let value = target.to_value();
         self.limits
@@ -220,7 +220,7 @@ impl Walk {
         let FormatOf::String(of) = format.of else { return };
         if !of.accepts(s) {
             let quoted = go::quote(s);
-            let message = format!("{} in body must be of type {}: {quoted}", path.dotted(), format.name);
+            let message = format!("{} in body must be of type {}: {quoted}", path.joined(), format.name);
             self.limits
                 .fail(out, ErrorKind::TypeInvalid, path, &Value::from(s), message);
         }
@@ -229,19 +229,19 @@ impl Walk {
 
     fn string_checks(&mut self, checks: &Checks, s: &str, path: &Path<'_>, out: &mut Outcome) {
         if let Some(max) = checks.max_length.filter(|max| longer_than(s, *max)) {
-            let message = format!("{} in body should be at most {max} chars long", path.dotted());
+            let message = format!("{} in body should be at most {max} chars long", path.joined());
             let detail = Error::too_long(path, max).detail;
             let omitted = Value::from("<value omitted>");
             self.limits
                 .push(out, message, path, ErrorKind::TooLong, &omitted, detail);
         } else if let Some(min) = checks.min_length.filter(|min| shorter_than(s, *min)) {
-            let message = format!("{} in body should be at least {min} chars long", path.dotted());
+            let message = format!("{} in body should be at least {min} chars long", path.joined());
             self.limits
                 .fail(out, ErrorKind::Invalid, path, &Value::from(s), message);
         } else if let Some(pattern) = &checks.pattern {
             self.limits.step(s.len() as u64 / 64);
             if !pattern.is_match(s) {
-                let message = format!("{} in body should match '{}'", path.dotted(), pattern.pattern());
+                let message = format!("{} in body should match '{}'", path.joined(), pattern.pattern());
                 self.limits
                     .fail(out, ErrorKind::Invalid, path, &Value::from(s), message);
             }
@@ -260,7 +260,7 @@ impl Walk {
         let Some(checks) = checks else { return };
         let size = count(items.len());
         if let Some(min) = checks.min_items.filter(|min| size < *min) {
-            let message = format!("{} in body should have at least {min} items", path.dotted());
+            let message = format!("{} in body should have at least {min} items", path.joined());
             self.limits
                 .fail(out, ErrorKind::Invalid, path, &Value::Int(size), message);
         }
@@ -270,7 +270,7 @@ impl Walk {
     }
 
     fn too_many(&mut self, path: &Path<'_>, of: &str, size: i64, max: i64, out: &mut Outcome) {
-        let message = format!("{} in body should have at most {max} {of}", path.dotted());
+        let message = format!("{} in body should have at most {max} {of}", path.joined());
         let detail = Error::too_many(path, size, max).detail;
         self.limits
             .push(out, message, path, ErrorKind::TooMany, &Value::Int(size), detail);
@@ -283,7 +283,7 @@ impl Walk {
             .and_then(|checks| checks.min_properties)
             .filter(|min| size < *min)
         {
-            let message = format!("{} in body should have at least {min} properties", path.dotted());
+            let message = format!("{} in body should have at least {min} properties", path.joined());
             self.limits
                 .fail(out, ErrorKind::Invalid, path, &Value::Int(size), message);
         }
@@ -306,7 +306,7 @@ impl Walk {
                 return;
             }
             let path = path.child(name);
-            let message = format!(".{} in body is required", path.dotted());
+            let message = format!(".{} in body is required", path.joined());
             self.limits.push(
                 out,
                 message,
@@ -323,7 +323,7 @@ impl Walk {
             Additional::Unset | Additional::Any => {}
             Additional::Forbidden => {
                 for key in map.keys().filter(|key| node.property(key).is_none()) {
-                    let message = format!("{}.{key} in body is a forbidden property", path.dotted());
+                    let message = format!("{}.{key} in body is a forbidden property", path.joined());
                     self.limits
                         .fail(out, ErrorKind::Invalid, path, &Value::from(key), message);
                 }
