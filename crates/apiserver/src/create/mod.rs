@@ -7,7 +7,6 @@ mod question;
 mod review;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ephemeral_index::{FailurePolicy, Nomination, Problem, ResourceSchema, Usable};
 use http::HeaderValue;
