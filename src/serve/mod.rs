@@ -72,6 +72,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     let base = Base::from_kubeconfig(&kubeconfig, context.as_deref()).await?;
     let workspace: Arc<str> = export_workspace.into();
     let platform_hosts = vec![host_of(&base)?, publisher.external_url.host().to_owned()];
+    let server_address = publisher.external_url.address();
     let publisher = self::publisher(&publisher);
 
     let (listener, address) = listen(SocketAddr::new(serving.bind_address, serving.secure_port)).await?;
@@ -100,6 +101,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
             health: Arc::clone(&health),
             flow: flow(&limits),
             union: UnionPaths::NotServed,
+            server_address,
         },
     )?;
     let observed = Arc::<Observed>::default();
