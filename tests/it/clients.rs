@@ -224,6 +224,8 @@ async fn kube_rs() {
 
     let list = questions.list(&ListParams::default()).await.expect("a list");
     assert!(list.items.is_empty());
+    let list = questions.list_metadata(&ListParams::default()).await.expect("a list");
+    assert!(list.items.is_empty());
     assert!(questions.get_opt("nobody").await.expect("no error").is_none());
 }
 

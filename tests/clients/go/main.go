@@ -175,6 +175,10 @@ func askTyped(ctx context.Context, config *rest.Config) {
 	list := &QuestionList{}
 	err = typed.List(ctx, list, client.InNamespace(namespace))
 	expect(err == nil && len(list.Items) == 0, "typed list: %v %v", list, err)
+	metadata := &metav1.PartialObjectMetadataList{}
+	metadata.SetGroupVersionKind(groupVersion.WithKind("QuestionList"))
+	err = typed.List(ctx, metadata, client.InNamespace(namespace))
+	expect(err == nil && len(metadata.Items) == 0, "list of metadata: %v %v", metadata, err)
 	err = typed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "nobody"}, &Question{})
 	expect(apierrors.IsNotFound(err), "typed get: %v", err)
 }
