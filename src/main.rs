@@ -9,6 +9,7 @@ mod errors;
 mod logging;
 mod manifests;
 mod nominations;
+mod output;
 mod secure_port;
 mod serve;
 mod signals;

@@ -1,10 +1,12 @@
 //! The first two hops: the consumer's APIBinding, and the resource in it.
 
 use ephemeral_kcp::{Cluster, RequestError};
+use http::StatusCode;
 use serde::Deserialize;
 
 use super::report::Outcome;
 use crate::cli::ResourceName;
+use crate::errors::one_line;
 
 const BINDINGS: &str = "/apis/apis.kcp.io/v1alpha2/apibindings";
 
@@ -204,4 +206,22 @@ pub(super) fn none(resource: &ResourceName) -> Outcome {
         format!("no APIBinding of this workspace brings {resource}"),
         "bind the provider's export: kubectl kcp bind apiexport <path of the provider's workspace>:<export>",
     )
+}
+
+/// What to say where the bindings could not be read.
+pub(super) fn unread(error: &RequestError) -> Outcome {
+    match error.code() {
+        Some(StatusCode::FORBIDDEN) => Outcome::not_visible("not visible with these credentials"),
+        Some(StatusCode::UNAUTHORIZED) => Outcome::broken(
+            "kcp does not accept these credentials",
+            "log in anew, or give the right --kubeconfig and --context",
+        ),
+        // Every workspace serves bindings.
+        Some(StatusCode::NOT_FOUND) => Outcome::broken("there is no such workspace", "check --workspace"),
+        Some(_) => Outcome::not_visible(one_line(error)),
+        None => Outcome::broken(
+            one_line(error),
+            "check the server and the CA in the kubeconfig, and whether kcp runs",
+        ),
+    }
 }

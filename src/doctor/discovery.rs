@@ -128,6 +128,8 @@ impl Discovery {
             (None, Some(refusal)) if self.symptom().is_none() && !refusal.is_not_found() => {
                 if refusal.is_forbidden() {
                     Outcome::not_visible("not visible with these credentials")
+                } else if refusal.code().is_none() {
+                    Outcome::not_visible(one_line(refusal))
                 } else {
                     Outcome::broken(
                         format!("kcp does not answer for {resource}: {}", one_line(refusal)),

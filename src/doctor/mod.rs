@@ -14,7 +14,6 @@ mod symptom;
 
 use std::fmt;
 use std::fs;
-use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,11 +27,11 @@ use serde::Serialize;
 use structural_schema::Value;
 
 use crate::cli::{DoctorArgs, OutputFormat, ProviderViewArgs, ResourceName};
+use crate::output;
 use binding::Binding;
 use discovery::{Attempt, Discovery, dry_run, judge_dry_run};
 use provider::{Provider, Trail};
 use report::{HopName, Line, Outcome, Report};
-use seen::Seen;
 use server::Roots;
 use symptom::Symptom;
 
@@ -131,7 +130,8 @@ async fn find_orphans(eyes: &Eyes, args: &DoctorArgs) -> Result<bool> {
 
 /// All that was looked at.
 struct Facts {
-    bindings: Seen<Vec<Binding>>,
+    /// Those of the consumer's workspace, or what is to be said instead of them.
+    bindings: Result<Vec<Binding>, Outcome>,
     provider: Provider,
     /// Whether the provider's workspace is the one that the user named, not the one that the binding leads to.
     is_provider_given: bool,
@@ -153,13 +153,10 @@ impl Facts {
         let progress = Progress::start();
         let workspace = eyes.consumer.cluster(&eyes.workspace);
         progress.says("the bindings of the consumer's workspace");
-        let bindings = match binding::read(&workspace).await {
-            // A workspace always serves bindings: the path leads to none.
-            Err(error) if error.is_not_found() => Seen::Hidden("the workspace does not exist".to_owned()),
-            read => Seen::of(read),
-        };
+        let bindings = binding::read(&workspace).await.map_err(|error| binding::unread(&error));
         let binding = bindings
-            .found()
+            .as_ref()
+            .ok()
             .and_then(|bindings| binding::choose(bindings, resource));
 
         progress.says("the provider's workspace");
@@ -203,7 +200,8 @@ impl Facts {
     fn judge(&self, resource: &ResourceName) -> Vec<Line<HopName>> {
         let binding = self
             .bindings
-            .found()
+            .as_ref()
+            .ok()
             .and_then(|bindings| binding::choose(bindings, resource));
         let export = binding.map(Binding::export);
         let trail = Trail::follow(&self.provider, export, resource);
@@ -227,7 +225,7 @@ impl Facts {
                 HopName::Endpoint => trail.judge_endpoint(&self.front),
                 HopName::Server => self.judge_server(),
                 HopName::Discovery => self.discovery.judge(resource),
-                HopName::Nomination => trail.judge_nomination(self.discovery.serves()),
+                HopName::Nomination => trail.judge_nomination(self.is_reached()),
                 HopName::Webhook => match &tried {
                     Some(Ok(outcome)) => outcome.clone(),
                     Some(Err(_)) => Outcome::not_visible("it was not asked: the way to it is broken"),
@@ -245,9 +243,9 @@ impl Facts {
 
     fn judge_binding(&self, binding: Option<&Binding>, resource: &ResourceName) -> Outcome {
         let binding = match (&self.bindings, binding) {
-            (Seen::Hidden(why), _) => return Outcome::not_visible(why.as_str()),
-            (_, None) => return binding::none(resource),
-            (_, Some(binding)) => binding,
+            (Err(outcome), _) => return outcome.clone(),
+            (Ok(_), None) => return binding::none(resource),
+            (Ok(_), Some(binding)) => binding,
         };
         let expected = self.provider.cluster().filter(|_| self.is_provider_given);
         match (expected, binding.provider_cluster()) {
@@ -266,9 +264,15 @@ impl Facts {
     fn judge_server(&self) -> Outcome {
         match &self.server {
             Some(outcome) => outcome.clone(),
-            None if self.discovery.serves() => Outcome::good("kcp reaches it"),
+            None if self.is_reached() => Outcome::good("kcp reaches it"),
             None => Outcome::not_visible("its endpoint is not known"),
         }
+    }
+
+    /// Whether the server answers through kcp. Discovery alone does not show that: without an endpoint of this server's
+    /// kcp may take one of its own, which tells of the resource too, and leads in a circle.
+    fn is_reached(&self) -> bool {
+        self.discovery.serves() && self.discovery.symptom().is_none()
     }
 }
 
@@ -278,7 +282,7 @@ fn attempt(path: &Path, resource: &ResourceName, namespace: &str) -> Result<Atte
     let object = structural_schema::yaml::decode(&text).with_context(|| format!("cannot read {}", path.display()))?;
     let object = object.value;
     let api_version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    let Some((group, version)) = api_version
+    let Some((_, version)) = api_version
         .split_once('/')
         .filter(|(group, _)| *group == resource.group)
     else {
@@ -288,7 +292,6 @@ fn attempt(path: &Path, resource: &ResourceName, namespace: &str) -> Result<Atte
             resource.group
         );
     };
-    debug_assert_eq!(group, resource.group);
     let own = object
         .get("metadata")
         .and_then(|metadata| metadata.get("namespace"))
@@ -312,17 +315,14 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     Ok(certificates)
 }
 
-/// Prints a report and tells whether it is healthy. Colours are for terminals, and not where `NO_COLOR` is set.
+/// Prints a report and tells whether it is healthy.
 fn print<N: fmt::Display + Serialize>(report: &Report<N>, output: OutputFormat) -> Result<bool> {
     let text = match output {
         OutputFormat::Text => report.text(),
         OutputFormat::Json => report.json()?,
     };
-    // A reader that has seen enough, such as `head`, is no failure.
-    match anstream::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
-        _ => Ok(report.is_healthy()),
-    }
+    output::print(&text)?;
+    Ok(report.is_healthy())
 }
 
 /// What is being looked at, on a terminal; in a pipe nothing.

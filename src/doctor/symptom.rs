@@ -91,12 +91,17 @@ fn of_forwarding(code: StatusCode, message: &str) -> Option<Meaning> {
                 "create it in the export's workspace: kcp-ephemeral manifests nomination prints it",
             ))
         }
-        StatusCode::INTERNAL_SERVER_ERROR if message.contains("error resolving resource") => Some(meaning(
-            HopName::Endpoint,
-            "the slice has no entry for this shard",
-            "the server publishes it as soon as an EphemeralWebhook nominates the resource: look at its conditions, and \
+        // Of kcp's own entries the one of this shard is taken where no other is there, and leads back to it.
+        StatusCode::INTERNAL_SERVER_ERROR
+            if message.contains("error resolving resource") || message.contains("without being served") =>
+        {
+            Some(meaning(
+                HopName::Endpoint,
+                "the slice has no entry for this shard",
+                "the server publishes it as soon as an EphemeralWebhook nominates the resource: look at its conditions, and \
              whether the server runs",
-        )),
+            ))
+        }
         _ => None,
     }
 }
@@ -172,6 +177,12 @@ mod tests {
         for (code, message, expected) in [
             (502, "", Some(HopName::Discovery)),
             (401, "Unauthorized", Some(HopName::Discovery)),
+            (
+                500,
+                "Internal error occurred: request for r.g has been forwarded 4 times without being served: the virtual \
+                 workspace advertised for it delegates it back to this shard.",
+                Some(HopName::Endpoint),
+            ),
             (
                 500,
                 "Internal error occurred: error resolving resource s.g; please contact APIExport owner to resolve",

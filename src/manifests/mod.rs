@@ -3,7 +3,6 @@
 mod rights;
 
 use std::fs;
-use std::io::{ErrorKind, Write as _, stdout};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -29,12 +28,7 @@ const CLAIMED: [&str; 2] = ["apiexports", "apiresourceschemas"];
 
 /// Prints what was asked for.
 pub(crate) fn print(command: &ManifestsCommand) -> Result<()> {
-    let text = render(command)?;
-    // A reader that has seen enough, such as `head`, is no failure.
-    match stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
-        _ => Ok(()),
-    }
+    crate::output::print(&render(command)?)
 }
 
 /// YAML documents, after a word on what they are for.

@@ -383,6 +383,31 @@ async fn the_server_cannot_ask_whether_callers_may() {
 }
 
 #[tokio::test]
+async fn kcp_is_not_where_the_kubeconfig_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    let server = format!(
+        "https://127.0.0.1:{}/clusters/root:consumer",
+        crate::support::free_port()
+    );
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {}}],
+    });
+    std::fs::write(&file, config.to_string()).unwrap();
+    let said = doctor(&["--kubeconfig", path(&file), "--resource", RESOURCE, "-o", "json"]).await;
+    assert_eq!(said.code, Some(1), "{}", said.complaints);
+    let broken = said.broken();
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert!(
+        broken[0].0 == "binding" && broken[0].1.contains("cannot be reached"),
+        "{broken:?}"
+    );
+}
+
+#[tokio::test]
 async fn wrong_use_is_told_apart() {
     for arguments in [
         &["--kubeconfig", "/nowhere/kubeconfig", "--resource", RESOURCE][..],

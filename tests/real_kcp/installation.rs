@@ -9,7 +9,7 @@ use ephemeral_testing::client::Client;
 use ephemeral_testing::kcp::RealKcp;
 use ephemeral_testing::pki::{Authority, Identity};
 use ephemeral_testing::process::Process;
-use ephemeral_testing::webhook::{ClientAuth, Reply, Webhook};
+use ephemeral_testing::webhook::{ClientAuth, Recorded, Reply, Webhook};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -250,7 +250,8 @@ impl Installation {
         command
             .arg("--requestheader-client-ca-file")
             .arg(requestheader_ca)
-            .args(["--requestheader-allowed-names", "kcp-front-proxy"]);
+            .args(["--requestheader-allowed-names", "kcp-front-proxy"])
+            .args(["--resync-period", "10s"]);
         let log = self.kcp.directory().join("serve.log");
         self.server = Some(Process::start(command.as_std(), log));
     }
@@ -378,6 +379,39 @@ impl Installation {
         .await;
     }
 
+    /// What `doctor` says of the way from a consumer, with an object to try; whether all is well.
+    pub(crate) async fn doctor(&self, workspace: &str) -> (bool, String) {
+        let output = self.examine(workspace).output().await.expect("the binary starts");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        super::note(&format!("doctor in {workspace}: {}\n{text}", output.status));
+        (output.status.success(), text)
+    }
+
+    /// The same as JSON.
+    pub(crate) async fn report(&self, workspace: &str) -> Value {
+        let mut doctor = self.examine(workspace);
+        doctor.args(["--output", "json", "--provider-workspace", PROVIDER]);
+        let output = doctor.output().await.expect("the binary starts");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    fn examine(&self, workspace: &str) -> Command {
+        let object = self.kcp.directory().join("question.json");
+        std::fs::write(&object, question().to_string()).expect("the directory is writable");
+        let mut doctor = support::command();
+        doctor
+            .args(["doctor", "--resource", NOMINATION, "--filename"])
+            .arg(object)
+            .arg("--kubeconfig")
+            .arg(self.kcp.kubeconfig(&self.admin, workspace))
+            .arg("--provider-kubeconfig")
+            .arg(self.kcp.kubeconfig(&self.admin, PROVIDER))
+            .arg("--endpoint-ca-file")
+            .arg(self.kcp.directory().join("server-ca.crt"));
+        doctor
+    }
+
     /// Tries until it succeeds; then what it led to, or else the last error and the logs.
     pub(crate) async fn until<T>(&self, what: &str, mut attempt: impl AsyncFnMut() -> Result<T, String>) -> T {
         let end = Instant::now() + PATIENCE;
@@ -401,8 +435,13 @@ async fn webhook(directory: &Path, name: &str, shown: &Authority) -> Webhook {
     authority.write(directory, name);
     Webhook::builder(authority.server(&["localhost"]))
         .client_auth(ClientAuth::Optional(shown))
-        .start(|review| Reply::with_status(review, json!({"celsius": 21})))
+        .start(forecast)
         .await
+}
+
+/// What the webhooks answer.
+pub(crate) fn forecast(review: &Recorded) -> Reply {
+    Reply::with_status(review, json!({"celsius": 21}))
 }
 
 /// kubectl with a kubeconfig.

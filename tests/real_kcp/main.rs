@@ -7,6 +7,7 @@
 mod support;
 
 mod attacks;
+mod hops;
 mod installation;
 mod outages;
 mod proofs;
@@ -33,12 +34,18 @@ async fn a_real_kcp() {
     }
     prove!(
         proofs::the_answer_is_the_webhooks(&installation),
+        proofs::doctor_finds_nothing_wrong(&installation),
         proofs::nothing_is_stored(&installation),
         proofs::a_provider_asks_by_its_own_path(&installation),
         proofs::an_unreachable_webhook_is_unavailable(&installation),
         proofs::a_ca_bundle_is_exchanged_while_it_runs(&installation),
         proofs::claims_that_are_not_accepted_are_named(&installation),
         proofs::nothing_holds_a_namespace_or_a_binding(&installation),
+        hops::what_is_wrong_with_the_binding(&installation),
+        hops::what_is_wrong_with_the_reference(&installation),
+        hops::what_is_wrong_with_the_endpoint(&installation),
+        hops::what_is_wrong_with_the_nomination(&installation),
+        hops::what_is_wrong_with_the_webhook(&installation),
         attacks::only_what_is_listed_may_connect(&installation),
         attacks::a_front_proxy_may_ask_but_not_without_a_caller(&installation),
         attacks::a_slice_that_leads_elsewhere_gets_nothing(&installation),
@@ -46,8 +53,8 @@ async fn a_real_kcp() {
         outages::a_nomination_that_went_meanwhile_is_withdrawn(&mut installation),
         outages::a_shard_may_go_and_come(&mut installation),
         outages::the_first_shard_may_go_and_come(&mut installation),
-        outages::a_provider_may_leave(&installation),
         outages::workspaces_can_be_deleted(&installation),
+        outages::a_provider_may_leave(&installation),
     );
     drop(installation);
     passed(began, "all gone");

@@ -16,17 +16,23 @@ pub(crate) async fn the_entry_follows_the_nomination(installation: &Installation
         entries
     };
     let before = others().await;
-    assert!(
-        before.iter().all(|url| url.contains("/services/apiexport/")),
-        "{before:?}"
-    );
+    // kcp may add the other shard's at any time.
+    let untouched = async || {
+        let after = others().await;
+        assert!(before.iter().all(|url| after.contains(url)), "{before:?} {after:?}");
+    };
+    assert!(!before.is_empty());
 
     provider.ok_text(&["delete", "ephemeralwebhook", NOMINATION], "").await;
     installation.wait_published(false).await;
-    assert_eq!(others().await, before);
+    untouched().await;
+    // kcp's own entry leads back to kcp.
+    installation.refused(CONSUMERS[0], "forwarded 4 times").await;
+    let (well, said) = installation.doctor(CONSUMERS[0]).await;
+    assert!(!well, "{said}");
     installation.nominate(PROVIDER).await;
     installation.wait_published(true).await;
-    assert_eq!(others().await, before);
+    untouched().await;
 
     let emptied = json!({"status": {"endpoints": []}}).to_string();
     let patch = [
@@ -48,6 +54,8 @@ pub(crate) async fn the_entry_follows_the_nomination(installation: &Installation
 pub(crate) async fn a_nomination_that_went_meanwhile_is_withdrawn(installation: &mut Installation) {
     installation.wait_published(true).await;
     installation.kill_server();
+    let (well, said) = installation.doctor(CONSUMERS[0]).await;
+    assert!(!well, "{said}");
     let provider = installation.admin(PROVIDER);
     provider.ok_text(&["delete", "ephemeralwebhook", NOMINATION], "").await;
     assert!(installation.entries(PROVIDER).await.contains(&installation.endpoint()));
@@ -132,17 +140,15 @@ pub(crate) async fn a_provider_may_leave(installation: &Installation) {
         })
         .await;
     assert!(installation.is_ready().await, "{}", installation.log());
-    installation.answered(CONSUMERS[1]).await;
+    let [cluster, _] = &installation.second;
+    installation.delete_workspace(SECOND_PROVIDER, cluster, 1).await;
+    installation.answered(CONSUMERS[0]).await;
 }
 
-/// Those of a consumer and of a provider with its nomination.
+/// Those of consumers. Without an entry in the slice this would hang: to delete a namespace kcp lists what is in it.
 pub(crate) async fn workspaces_can_be_deleted(installation: &Installation) {
-    let ([provider, consumer], [_, far]) = (&installation.second, &installation.consumers);
-    for (path, cluster, shard) in [
-        (SECOND_CONSUMER, consumer, 0),
-        (SECOND_PROVIDER, provider, 1),
-        (CONSUMERS[1], far, 1),
-    ] {
+    let ([_, second], [_, far]) = (&installation.second, &installation.consumers);
+    for (path, cluster, shard) in [(SECOND_CONSUMER, second, 0), (CONSUMERS[1], far, 1)] {
         installation.delete_workspace(path, cluster, shard).await;
     }
     installation.answered(CONSUMERS[0]).await;

@@ -35,6 +35,13 @@ pub(crate) async fn the_answer_is_the_webhooks(installation: &Installation) {
     installation.answered(SECOND_CONSUMER).await;
 }
 
+pub(crate) async fn doctor_finds_nothing_wrong(installation: &Installation) {
+    for consumer in CONSUMERS {
+        let (well, said) = installation.doctor(consumer).await;
+        assert!(well, "{said}");
+    }
+}
+
 pub(crate) async fn nothing_is_stored(installation: &Installation) {
     for (shard, consumer) in CONSUMERS.iter().enumerate() {
         installation.answered(consumer).await;
@@ -85,6 +92,8 @@ pub(crate) async fn an_unreachable_webhook_is_unavailable(installation: &Install
         let said = installation.admin(consumer).create(&[]).await.expect_err("unreachable");
         assert!(!said.contains("localhost") && !said.contains("127.0.0.1"), "{said}");
     }
+    let (well, said) = installation.doctor(CONSUMERS[1]).await;
+    assert!(!well, "{said}");
     // What could not be reached is the webhook's failure, not the nomination's.
     installation.wait_condition("Ready", "True").await;
     installation

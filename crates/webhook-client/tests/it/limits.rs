@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ephemeral_testing::webhook::{Http, Reply, Webhook};
+use ephemeral_testing::webhook::{Http, Recorded, Reply, Webhook};
 use ephemeral_webhook_client::{Call, CallError, Failure, Full, Options};
 use http::StatusCode;
 
@@ -14,17 +14,21 @@ fn from(consumer: &str) -> Call {
     }
 }
 
+/// Hangs where it is asked to, and answers everything else.
+async fn hanging_on_demand(setup: &Setup, http: Http) -> Webhook {
+    let webhook = Webhook::builder(setup.identity()).http(http);
+    let answer = |request: &Recorded| match &request.body[..] {
+        b"hang" => Reply::Hang,
+        _ => Reply::body(StatusCode::OK, "[]"),
+    };
+    webhook.start(answer).await
+}
+
 #[tokio::test]
 async fn one_consumer_holds_a_quarter_and_the_others_are_served() {
     let setup = Setup::new();
     for http in [Http::One, Http::Two] {
-        let webhook = Webhook::builder(setup.identity()).http(http);
-        let webhook = webhook
-            .start(|request| match &request.body[..] {
-                b"hang" => Reply::Hang,
-                _ => Reply::body(StatusCode::OK, "[]"),
-            })
-            .await;
+        let webhook = hanging_on_demand(&setup, http).await;
         let endpoint = Arc::new(setup.limited(&webhook.url("/"), 20));
         let mut flood = tokio::task::JoinSet::new();
         let mut refused = 0;
@@ -53,13 +57,7 @@ async fn one_consumer_holds_a_quarter_and_the_others_are_served() {
 async fn a_cancelled_call_frees_its_place_and_the_webhook_sees_it_go() {
     let setup = Setup::new();
     for http in [Http::One, Http::Two] {
-        let webhook = Webhook::builder(setup.identity()).http(http);
-        let webhook = webhook
-            .start(|request| match &request.body[..] {
-                b"hang" => Reply::Hang,
-                _ => Reply::body(StatusCode::OK, "[]"),
-            })
-            .await;
+        let webhook = hanging_on_demand(&setup, http).await;
         let endpoint = setup.limited(&webhook.url("/"), 1);
         for _ in 0..3 {
             let hang = Call {
