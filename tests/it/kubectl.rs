@@ -179,8 +179,8 @@ async fn every_printer_prints_the_answer() {
 /// workspace.
 #[tokio::test]
 async fn raw_requests_are_passed_on() {
-    let Some(kubectl) = Kubectl::new().await else { return };
     const COLLECTION: &str = "/clusters/consumer/apis/s3.example.com/v1alpha1/namespaces/default/bucketinfos";
+    let Some(kubectl) = Kubectl::new().await else { return };
     let named = bucketinfo(&json!({"name": "photos"}), &json!({"bucketName": "photos"}));
     let out = kubectl
         .stdout_with(&["create", "--raw", COLLECTION, "-f", "-"], &named)

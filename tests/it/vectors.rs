@@ -6,7 +6,7 @@ mod compare;
 mod differences;
 mod reviews;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use ephemeral_testing::client::{Answer, Connection};
@@ -116,7 +116,7 @@ impl Exports {
     /// name: then each is a provider's own. The built-in reviews have an export too.
     fn nominate(provider: &Provider, schemas: &BTreeMap<String, Schema>) -> Self {
         let resources: BTreeMap<_, _> = schemas.iter().map(|(id, schema)| (id, schema.resource())).collect();
-        let names: BTreeMap<_, _> = resources.values().map(|resource| (resource.full_name(), ())).collect();
+        let names: BTreeSet<_> = resources.values().map(Resource::full_name).collect();
         let together = names.len() == resources.len();
         let mut bases = BTreeMap::new();
         let mut exports: BTreeMap<(String, String), Vec<Resource>> = BTreeMap::new();

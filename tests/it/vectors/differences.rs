@@ -61,8 +61,11 @@ const DIFFERENCES: &[Difference] = &[
         expected: |case| {
             let status = match &*case.name {
                 _ if case.schema.is_some() => return None,
-                "ssar-create-named" | "ssar-create-finalizer" => 201,
-                "ssar-create-empty-spec" | "token-create-empty" | "sar-create-no-user" => 201,
+                "ssar-create-named"
+                | "ssar-create-finalizer"
+                | "ssar-create-empty-spec"
+                | "token-create-empty"
+                | "sar-create-no-user" => 201,
                 "ssar-create-no-type-meta" | "ssar-create-null" => 400,
                 "ssar-create-html" | "ssar-list-html" => 406,
                 "ssar-create-bad-name" | "ssar-create-wrong-kind" => 422,
