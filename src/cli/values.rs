@@ -121,6 +121,12 @@ impl ExternalUrl {
     pub(crate) fn host(&self) -> &str {
         self.0.host_str().expect("an https URL has a host")
     }
+
+    /// Its host and port.
+    pub(crate) fn address(&self) -> String {
+        let port = self.0.port_or_known_default().expect("https has a port");
+        format!("{}:{port}", self.host())
+    }
 }
 
 impl FromStr for ExternalUrl {
@@ -238,6 +244,9 @@ mod tests {
         assert_eq!(of("https://e.example.com:6443/").unwrap(), "https://e.example.com:6443");
         assert_eq!(of("https://e.example.com/base/").unwrap(), "https://e.example.com/base");
         assert_eq!("https://[::1]:1/".parse::<ExternalUrl>().unwrap().host(), "[::1]");
+        let address = |text: &str| text.parse::<ExternalUrl>().unwrap().address();
+        assert_eq!(address("https://[::1]:1/"), "[::1]:1");
+        assert_eq!(address("https://e.example.com/base"), "e.example.com:443");
         for bad in [
             "",
             "e.example.com",

@@ -108,6 +108,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
                 ..FlowConfig::default()
             },
             union: UnionPaths::Served,
+            server_address: address.to_string(),
         },
     )?;
 

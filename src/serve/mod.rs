@@ -21,7 +21,7 @@ use ephemeral_index::kinds::ShardSelection;
 use ephemeral_index::{Event, Index, Publisher, Source};
 use ephemeral_kcp::access::{Access, AccessConfig};
 use ephemeral_kcp::{Base, FollowConfig, PublishConfig, Stats};
-use ephemeral_webhook_client::{Options, WebhookClient};
+use ephemeral_webhook_client::{AddressPolicy, ClientIdentity, Options, WebhookClient};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -72,6 +72,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     let base = Base::from_kubeconfig(&kubeconfig, context.as_deref()).await?;
     let workspace: Arc<str> = export_workspace.into();
     let platform_hosts = vec![host_of(&base)?, publisher.external_url.host().to_owned()];
+    let server_address = publisher.external_url.address();
     let publisher = self::publisher(&publisher);
 
     let (listener, address) = listen(SocketAddr::new(serving.bind_address, serving.secure_port)).await?;
@@ -79,12 +80,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     let health = Arc::new(Health::new(stop.clone()));
     let trust = Arc::new(Trust::load(trust(clients)?).context("cannot use the client CAs")?);
     let (shown, identity) = WebhookIdentity::load(webhook_client, Arc::clone(&trust), &health)?;
-    let client = WebhookClient::new(Options {
-        policy: addresses.policy(vec![address]),
-        platform_hosts,
-        identity: Some(identity),
-        ..Options::default()
-    })?;
+    let client = calling(addresses.policy(vec![address]), platform_hosts, identity)?;
     let asked = asked(&authorization).await?;
     let access = Access::new(asked.clone().unwrap_or_else(|| base.clone()), access(&authorization));
 
@@ -100,6 +96,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
             health: Arc::clone(&health),
             flow: flow(&limits),
             union: UnionPaths::NotServed,
+            server_address,
         },
     )?;
     let observed = Arc::<Observed>::default();
@@ -230,6 +227,16 @@ async fn asked(args: &AuthorizationArgs) -> Result<Option<Base>> {
         Some(kubeconfig) => Some(Base::from_kubeconfig(kubeconfig, None).await?),
         None => None,
     })
+}
+
+/// What calls webhooks.
+fn calling(policy: AddressPolicy, platform_hosts: Vec<String>, identity: ClientIdentity) -> Result<WebhookClient> {
+    Ok(WebhookClient::new(Options {
+        policy,
+        platform_hosts,
+        identity: Some(identity),
+        ..Options::default()
+    })?)
 }
 
 fn access(args: &AuthorizationArgs) -> AccessConfig {

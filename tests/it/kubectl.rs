@@ -148,6 +148,68 @@ async fn every_form_of_output_and_of_name_works() {
     assert!(answer["metadata"].get("name").is_none(), "{answer}");
 }
 
+#[tokio::test]
+async fn every_printer_prints_the_answer() {
+    let Some(kubectl) = Kubectl::new().await else { return };
+    let named = bucketinfo(&json!({"name": "photos"}), &json!({"bucketName": "photos"}));
+    for (output, expected) in [
+        ("go-template={{.kind}} {{.status.objectCount}}", "BucketInfo 3"),
+        ("jsonpath={.spec.bucketName}", "photos"),
+        ("jsonpath-as-json={.status.objectCount}", "[\n    3\n]"),
+    ] {
+        let out = kubectl.stdout_with(&["create", "-f", "-", "-o", output], &named).await;
+        assert_eq!(out.trim_end(), expected, "{output}");
+    }
+    let out = kubectl
+        .stdout_with(&["create", "-f", "-", "-o", "yaml", "--show-managed-fields"], &named)
+        .await;
+    assert!(!out.contains("managedFields"), "{out}");
+    let out = kubectl
+        .stdout_with(&["apply", "-f", "-", "--dry-run=server", "-o", "json"], &named)
+        .await;
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["status"]["objectCount"], 3, "{answer}");
+    let out = kubectl
+        .stdout_with(&["apply", "-f", "-", "--dry-run=client", "-o", "name"], &named)
+        .await;
+    assert_eq!(out, "bucketinfo.s3.example.com/photos\n");
+}
+
+/// kubectl takes a raw path for the server's own, whatever path the kubeconfig has, so that on kcp too it names the
+/// workspace.
+#[tokio::test]
+async fn raw_requests_are_passed_on() {
+    const COLLECTION: &str = "/clusters/consumer/apis/s3.example.com/v1alpha1/namespaces/default/bucketinfos";
+    let Some(kubectl) = Kubectl::new().await else { return };
+    let named = bucketinfo(&json!({"name": "photos"}), &json!({"bucketName": "photos"}));
+    let out = kubectl
+        .stdout_with(&["create", "--raw", COLLECTION, "-f", "-"], &named)
+        .await;
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["status"]["objectCount"], 3, "{answer}");
+    let document = async |path: &str| -> Value {
+        let out = kubectl.stdout(&["get", "--raw", path]).await;
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{path}: {error}: {out}"))
+    };
+    assert_eq!(
+        document("/clusters/consumer/apis").await["groups"][0]["name"],
+        "s3.example.com"
+    );
+    assert_eq!(
+        document("/clusters/consumer/apis/s3.example.com").await["kind"],
+        "APIGroup"
+    );
+    let resources = document("/clusters/consumer/apis/s3.example.com/v1alpha1").await;
+    assert_eq!(resources["resources"][0]["verbs"], json!(["create"]));
+    assert_eq!(document("/clusters/consumer/openapi/v2").await["swagger"], "2.0");
+    assert!(document("/clusters/consumer/openapi/v3").await["paths"]["apis/s3.example.com/v1alpha1"].is_object());
+    assert_eq!(document(COLLECTION).await["items"], json!([]));
+    let output = kubectl
+        .run(&["get", "--raw", "/clusters/consumer/apis/nowhere.example.com/v1"])
+        .await;
+    assert!(texts(&output).1.contains("NotFound"), "{}", texts(&output).1);
+}
+
 /// What `kubectl get -o yaml` and many generators write.
 #[tokio::test]
 async fn a_list_of_questions_is_asked_one_by_one() {
@@ -188,6 +250,19 @@ async fn the_resource_is_found_and_explained() {
     assert!(out.contains("bucketName") && out.contains("-required-"), "{out}");
     let out = kubectl.stdout(&["explain", "bucketinfo.metadata"]).await;
     assert!(out.contains("annotations"), "{out}");
+    for version in ["plaintext", "plaintext-openapiv2"] {
+        let out = kubectl
+            .stdout(&["explain", "bi", "--recursive", "--output", version])
+            .await;
+        assert!(
+            out.contains("bucketName") && out.contains("sizeBytes"),
+            "{version}: {out}"
+        );
+    }
+    let out = kubectl
+        .stdout(&["api-resources", "--verbs=create", "--namespaced", "-o", "name"])
+        .await;
+    assert_eq!(out, "bucketinfos.s3.example.com\n");
     let out = kubectl.stdout(&["version", "-o", "json"]).await;
     assert!(out.contains("serverVersion"), "{out}");
 }
@@ -205,6 +280,14 @@ async fn nothing_is_stored_and_apply_falls_through_to_a_create() {
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["items"], json!([]));
     let out = kubectl.stdout(&["apply", "-f", "examples/bucketinfo.yaml"]).await;
     assert!(out.ends_with(" created\n"), "{out}");
+    let output = kubectl
+        .run(&["apply", "--server-side", "-f", "examples/bucketinfo.yaml"])
+        .await;
+    assert!(texts(&output).1.contains("NotFound"), "{}", texts(&output).1);
+    for arguments in [&["delete", "bucketinfo", "photos"][..], &["edit", "bi", "photos"]] {
+        let output = kubectl.run(arguments).await;
+        assert!(texts(&output).1.contains("NotFound"), "{}", texts(&output).1);
+    }
     let output = kubectl.run(&["get", "bucketinfos", "photos"]).await;
     assert!(!output.status.success());
     assert!(texts(&output).1.contains("NotFound"), "{}", texts(&output).1);

@@ -71,15 +71,36 @@ impl Provider {
 
     /// The same with further or other fields of the nomination's spec.
     pub fn nominate_with(&self, cluster: &str, resource: &Resource, spec: &Value) {
-        let name = format!("{}.{}", resource.plural(), resource.group);
-        let file = self.directory().join(format!("{cluster}-{name}.json"));
         let mut manifests = resource.manifests(cluster);
+        manifests.push(self.nomination(cluster, &resource.group, resource, spec));
+        let file = format!("{cluster}-{}.json", resource.full_name());
+        write(&self.directory().join(file), &manifests);
+    }
+
+    /// Nominates the webhook for all resources of one export.
+    pub fn nominate_export(&self, cluster: &str, export: &str, resources: &[Resource]) {
+        let mut manifests: Vec<_> = resources
+            .iter()
+            .map(|resource| resource.schema_manifest(cluster))
+            .collect();
+        manifests.push(export_manifest(cluster, export, resources));
+        let nominations = resources
+            .iter()
+            .map(|resource| self.nomination(cluster, export, resource, &json!({})));
+        manifests.extend(nominations);
+        write(&self.directory().join(format!("{cluster}-{export}.json")), &manifests);
+    }
+
+    fn nomination(&self, cluster: &str, export: &str, resource: &Resource, spec: &Value) -> Value {
         let mut webhook = json!({
             "apiVersion": "ephemeral.contrib.kcp.io/v1alpha1",
             "kind": "EphemeralWebhook",
-            "metadata": {"name": name, "annotations": {"kcp.io/cluster": cluster}},
+            "metadata": {
+                "name": resource.full_name(),
+                "annotations": {"kcp.io/cluster": cluster},
+            },
             "spec": {
-                "export": resource.group,
+                "export": export,
                 "group": resource.group,
                 "resource": resource.plural(),
                 "url": self.webhook.url("/"),
@@ -89,8 +110,7 @@ impl Provider {
         for (key, value) in spec.as_object().into_iter().flatten() {
             webhook["spec"][key] = value.clone();
         }
-        manifests.push(webhook);
-        write(&file, &manifests);
+        webhook
     }
 }
 
@@ -102,8 +122,22 @@ impl Resource {
 
     /// The schema and the export.
     pub fn manifests(&self, cluster: &str) -> Vec<Value> {
-        let annotations = json!({"kcp.io/cluster": cluster});
-        let schema_name = format!("{}.{}.{}", self.version, self.plural(), self.group);
+        vec![
+            self.schema_manifest(cluster),
+            export_manifest(cluster, &self.group, std::slice::from_ref(self)),
+        ]
+    }
+
+    /// `<plural>.<group>`.
+    pub fn full_name(&self) -> String {
+        format!("{}.{}", self.plural(), self.group)
+    }
+
+    fn schema_name(&self) -> String {
+        format!("{}.{}.{}", self.version, self.plural(), self.group)
+    }
+
+    fn schema_manifest(&self, cluster: &str) -> Value {
         let mut version = json!({"name": self.version, "served": true, "storage": true, "schema": self.schema});
         if !self.subresources.is_null() {
             version["subresources"] = self.subresources.clone();
@@ -111,25 +145,12 @@ impl Resource {
         if !self.printer_columns.is_null() {
             version["additionalPrinterColumns"] = self.printer_columns.clone();
         }
-        vec![
-            json!({
-                "apiVersion": "apis.kcp.io/v1alpha1",
-                "kind": "APIResourceSchema",
-                "metadata": {"name": schema_name, "annotations": annotations},
-                "spec": {"group": self.group, "scope": self.scope, "names": self.names, "versions": [version]},
-            }),
-            json!({
-                "apiVersion": "apis.kcp.io/v1alpha2",
-                "kind": "APIExport",
-                "metadata": {"name": self.group, "annotations": annotations},
-                "spec": {"resources": [{
-                    "name": self.plural(), "group": self.group, "schema": schema_name,
-                    "storage": {"virtual": {"identityHash": "x", "reference": {
-                        "apiGroup": "apis.kcp.io", "kind": "APIExportEndpointSlice", "name": "ephemeral",
-                    }}},
-                }]},
-            }),
-        ]
+        json!({
+            "apiVersion": "apis.kcp.io/v1alpha1",
+            "kind": "APIResourceSchema",
+            "metadata": {"name": self.schema_name(), "annotations": {"kcp.io/cluster": cluster}},
+            "spec": {"group": self.group, "scope": self.scope, "names": self.names, "versions": [version]},
+        })
     }
 
     /// A namespaced resource `samples` in `cases.example.org/v1`, kind `Sample`.
@@ -144,6 +165,23 @@ impl Resource {
             printer_columns: Value::Null,
         }
     }
+}
+
+fn export_manifest(cluster: &str, export: &str, resources: &[Resource]) -> Value {
+    let entry = |resource: &Resource| {
+        json!({
+            "name": resource.plural(), "group": resource.group, "schema": resource.schema_name(),
+            "storage": {"virtual": {"identityHash": "x", "reference": {
+                "apiGroup": "apis.kcp.io", "kind": "APIExportEndpointSlice", "name": "ephemeral",
+            }}},
+        })
+    };
+    json!({
+        "apiVersion": "apis.kcp.io/v1alpha2",
+        "kind": "APIExport",
+        "metadata": {"name": export, "annotations": {"kcp.io/cluster": cluster}},
+        "spec": {"resources": resources.iter().map(entry).collect::<Vec<_>>()},
+    })
 }
 
 /// Writes manifests to one file, at once for whoever reads meanwhile.

@@ -44,7 +44,8 @@ struct PartialList {
     kind: &'static str,
     api_version: &'static str,
     metadata: ListMeta,
-    items: [(); 0],
+    /// `null`: a slice of Go that nothing was appended to, unlike the items of the list itself.
+    items: (),
 }
 
 /// The list of nothing.
@@ -53,6 +54,22 @@ pub(crate) fn empty_list(version: MetaVersion) -> Document {
         kind: "PartialObjectMetadataList",
         api_version: version.api_version(),
         metadata: ListMeta::EMPTY,
-        items: [],
+        items: (),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `asPartialObjectMetadataList` answers.
+    #[test]
+    fn a_list_of_no_metadata_has_null_items() {
+        for (version, name) in [(MetaVersion::V1, "v1"), (MetaVersion::V1beta1, "v1beta1")] {
+            let expected = format!(
+                r#"{{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/{name}","metadata":{{"resourceVersion":"1"}},"items":null}}"#
+            );
+            assert_eq!(*empty_list(version).json(), expected);
+        }
+    }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use ephemeral_index::{Export, Nomination, ResourceSchema, Scope, Version};
+use http::header::CONNECTION;
 use http::request::Parts;
-use http::{HeaderName, Method, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version as HttpVersion};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use rustls_pki_types::UnixTime;
@@ -32,6 +33,10 @@ use crate::webhook::{Handle, Snapshot};
 /// The header of the W3C trace context.
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
+/// A refused request of which more was not wanted ends its HTTP/1.1 connection, bytes; Go's
+/// `maxPostHandlerReadBytes`.
+const MOST_UNREAD: usize = 256 * 1024;
+
 /// What a server is made of.
 pub struct ServerConfig {
     /// Who may connect as what.
@@ -46,6 +51,8 @@ pub struct ServerConfig {
     pub flow: FlowConfig,
     /// Whether `/clusters/<name>` shows the union of all exports.
     pub union: UnionPaths,
+    /// Where discovery says that this server is, `host:port`.
+    pub server_address: String,
 }
 
 /// Answers requests.
@@ -69,6 +76,7 @@ impl Server {
             health,
             flow,
             union,
+            server_address,
         } = config;
         let processors = std::thread::available_parallelism().map_or(2, usize::from).max(2);
         Self {
@@ -81,7 +89,7 @@ impl Server {
                 heavy: Arc::new(Heavy::new(processors)),
             },
             union,
-            documents: Documents::default(),
+            documents: Documents::new(Some(&server_address)),
         }
     }
 }
@@ -98,8 +106,13 @@ impl Service for Server {
             Ok(response) => response,
             Err(fault) => {
                 fault.log();
-                drain(body, &fault).await;
-                respond::fault(&fault, &parts)
+                let unwanted = drain(body, &fault).await;
+                let mut response = respond::fault(&fault, &parts);
+                if unwanted > MOST_UNREAD && parts.version <= HttpVersion::HTTP_11 {
+                    let headers = response.headers_mut();
+                    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                response
             }
         };
         warnings.write(response.headers_mut());
@@ -110,22 +123,27 @@ impl Service for Server {
 /// Reads on, for a while, what a refused request still sends, and forgets it.
 ///
 /// An answer that ends an HTTP/2 stream before its request has ended is followed by a reset, over which some clients,
-/// curl 7 among them, lose the answer.
-async fn drain(mut body: Incoming, fault: &Fault) {
+/// curl 7 among them, lose the answer. How much that was, bytes, beyond what Kubernetes would have read to find it too large.
+async fn drain(mut body: Incoming, fault: &Fault) -> usize {
     const TIME: Duration = Duration::from_secs(2);
     const OF_AN_OVERLOAD: usize = 64 * 1024;
-    let mut left = match fault {
+    let most = match fault {
         Fault::Platform(_) => OF_AN_OVERLOAD,
         Fault::Client(_) | Fault::Provider(_) => 2 * MAX_BODY_BYTES,
     };
+    let mut drained = 0;
     let reading = async {
-        while left > 0 {
+        while drained < most {
             let Some(Ok(frame)) = body.frame().await else { break };
-            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            drained += frame.data_ref().map_or(0, Bytes::len);
         }
     };
     // Whoever takes longer has had the time to read the answer.
     let _ = tokio::time::timeout(TIME, reading).await;
+    match fault {
+        Fault::Client(ClientFault::BodyTooLarge) => drained.saturating_sub(MAX_BODY_BYTES),
+        _ => drained,
+    }
 }
 
 impl Server {

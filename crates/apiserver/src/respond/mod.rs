@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER,
-    VARY,
+    VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -17,7 +17,7 @@ use http_body_util::Full;
 use sha2::{Digest, Sha512};
 use structural_schema::{Value, json, yaml};
 
-use crate::fault::{Fault, MAX_BODY_BYTES};
+use crate::fault::{ClientFault, Fault, MAX_BODY_BYTES};
 use crate::negotiate::{Form, Media, first, negotiate_error};
 use crate::status::Status;
 
@@ -81,7 +81,16 @@ impl Responder {
 
     /// An error.
     pub fn fault(&self, fault: &Fault) -> Response<Body> {
-        self.status(&fault.status())
+        let mut response = self.status(&fault.status());
+        // As the API server's `responsewriters.Forbidden`.
+        if matches!(
+            fault,
+            Fault::Client(ClientFault::Forbidden(_) | ClientFault::NotAllowed(_))
+        ) {
+            let headers = response.headers_mut();
+            headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        }
+        response
     }
 
     /// The same, when its status is known already.
@@ -294,7 +303,7 @@ mod tests {
     use http_body_util::BodyExt as _;
 
     use super::*;
-    use crate::fault::{ClientFault, PlatformFault};
+    use crate::fault::{NotAllowed, PlatformFault};
 
     fn responder(method: &Method, query: &str, headers: &[(http::HeaderName, &'static str)]) -> Responder {
         let (mut parts, ()) = http::Request::get(format!("/?{query}"))
@@ -420,6 +429,24 @@ mod tests {
             Form::default(),
         );
         assert!(!small.headers().contains_key(CONTENT_ENCODING));
+    }
+
+    #[test]
+    fn a_refusal_is_not_to_be_sniffed() {
+        let refused = |fault: ClientFault| responder(&Method::POST, "", &[]).fault(&fault.into());
+        let not_allowed = NotAllowed {
+            user: "alice".into(),
+            verb: "create".into(),
+            group: "g".into(),
+            resource: "r".into(),
+            namespace: None,
+            name: None,
+            reason: "access denied".into(),
+        };
+        let response = refused(ClientFault::NotAllowed(Box::new(not_allowed)));
+        assert_eq!(response.headers()[X_CONTENT_TYPE_OPTIONS], "nosniff");
+        let response = refused(ClientFault::NotFound);
+        assert!(!response.headers().contains_key(X_CONTENT_TYPE_OPTIONS));
     }
 
     #[test]
