@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 /// Options of `doctor`.
@@ -43,7 +44,7 @@ pub(crate) struct ConsumerArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
     /// The consumer's workspace, path or logical cluster; by default that in the kubeconfig's URL.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) workspace: Option<String>,
 }
 
@@ -59,7 +60,7 @@ pub(crate) struct ProviderViewArgs {
     #[arg(long, value_name = "NAME", requires = "provider_kubeconfig")]
     pub(crate) provider_context: Option<String>,
     /// The provider's workspace, path or logical cluster; by default the one that the binding is bound to.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) provider_workspace: Option<String>,
 }
 

@@ -218,6 +218,10 @@ pub(super) fn unread(error: &RequestError) -> Outcome {
         ),
         // Every workspace serves bindings.
         Some(StatusCode::NOT_FOUND) => Outcome::broken("there is no such workspace", "check --workspace"),
+        Some(code) if code.is_server_error() => Outcome::broken(
+            format!("kcp does not answer for this workspace ({code})"),
+            "look whether the shard of the workspace runs",
+        ),
         Some(_) => Outcome::not_visible(one_line(error)),
         None => Outcome::broken(
             one_line(error),

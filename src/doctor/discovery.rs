@@ -205,16 +205,18 @@ pub(super) fn judge_dry_run(result: &Result<(), RequestError>) -> Result<Outcome
     let RequestError::Refused { code, message } = error else {
         return Ok(Outcome::not_visible(one_line(error)));
     };
+    let not_asked = |fix: &str| Outcome::broken(format!("it was not asked: {message}"), fix);
     Ok(match code.as_u16() {
-        403 if message.contains("is forbidden: User") => Outcome::broken(
-            format!("it was not asked: {message}"),
-            "grant the verb create on the resource in the consumer's workspace",
+        403 if message.contains("no APIBinding") => not_asked(
+            "bind the export in the consumer's workspace; where it is bound, the endpoint leads to another export: mend that",
         ),
-        404 => Outcome::not_visible("it was not asked: kcp does not serve the resource"),
-        429 => Outcome::broken(
-            format!("it was not asked: {message}"),
-            "try again later; the limits are the operator's",
-        ),
+        403 if message.contains("is forbidden: User") => {
+            not_asked("grant the verb create on the resource in the consumer's workspace")
+        }
+        404 if message.contains("could not find the requested resource") => {
+            Outcome::not_visible("it was not asked: kcp does not serve the resource")
+        }
+        429 if message.contains("too many requests") => not_asked("try again later; the limits are the operator's"),
         400 | 415 | 422 => Outcome::broken(
             format!("the object is refused: {message}"),
             "correct the object; where it is right, mend the schema or what the webhook denies",

@@ -31,7 +31,7 @@ use crate::cli::{DoctorArgs, OutputFormat, ProviderViewArgs, ResourceName};
 use crate::output;
 use binding::Binding;
 use discovery::{Attempt, Discovery, dry_run, judge_dry_run};
-use provider::{Provider, Trail};
+use provider::{Provider, Trail, published};
 use report::{HopName, Line, Outcome, Report};
 use server::Roots;
 use symptom::Symptom;
@@ -63,18 +63,18 @@ async fn examine(args: DoctorArgs) -> Result<bool> {
         provider: provider_login(&args.provider).await?,
         workspace,
     };
+    let roots = match &args.endpoint_ca_file {
+        Some(file) => Roots::only(certificates(file)?),
+        None => Roots::and_system(consumer.root_certificates().iter().cloned().map(CertificateDer::from)),
+    };
     let Some(resource) = &args.resource else {
-        return find_orphans(&eyes, &args).await;
+        return find_orphans(&eyes, &args, &roots).await;
     };
     let attempt = args
         .object
         .as_deref()
         .map(|path| attempt(path, resource, &args.namespace))
         .transpose()?;
-    let roots = match &args.endpoint_ca_file {
-        Some(file) => Roots::only(certificates(file)?),
-        None => Roots::and_system(consumer.root_certificates().iter().cloned().map(CertificateDer::from)),
-    };
     let facts = Facts::gather(&eyes, &args, resource, attempt.as_ref(), &roots).await;
     print(
         &Report {
@@ -111,19 +111,22 @@ async fn provider_login(args: &ProviderViewArgs) -> Result<Option<(Base, Option<
     Ok(Some((login.base()?, login.workspace().map(str::to_owned))))
 }
 
-async fn find_orphans(eyes: &Eyes, args: &DoctorArgs) -> Result<bool> {
+async fn find_orphans(eyes: &Eyes, args: &DoctorArgs, roots: &Roots) -> Result<bool> {
     let of_kubeconfig = eyes.provider.as_ref().and_then(|(_, workspace)| workspace.as_deref());
     let workspace = args.provider.provider_workspace.as_deref().or(of_kubeconfig);
     let workspace = workspace.unwrap_or(&eyes.workspace);
     let progress = Progress::start();
     progress.says("the slices of the workspace");
     let provider = Provider::read(&eyes.provider(workspace), workspace).await;
+    progress.says("the servers under their entries");
+    let entries = provider.slices.found().into_iter().flatten().flat_map(published);
+    let servers = join_all(entries.map(|entry| server::probe(&entry.url, roots))).await;
     drop(progress);
     print(
         &Report {
             resource: None,
             workspace: workspace.to_owned(),
-            hops: orphans::find(&provider),
+            hops: orphans::find(&provider, servers),
         },
         args.output,
     )
@@ -205,12 +208,16 @@ impl Facts {
             .and_then(|bindings| binding::choose(bindings, resource));
         let export = binding.map(Binding::export);
         let trail = Trail::follow(&self.provider, export, resource);
+        let endpoint = trail.judge_endpoint(&self.front);
+        let is_reached = self.is_reached() && !endpoint.is_broken();
         let tried = self.dry_run.as_ref().map(judge_dry_run);
         let symptoms: Vec<Symptom> = self
             .discovery
             .symptom()
             .into_iter()
             .chain(tried.as_ref().and_then(|tried| tried.as_ref().err().cloned()))
+            // Where kcp itself does not answer, its refusals say nothing of what is behind it.
+            .filter(|_| !self.is_kcp_away())
             .collect();
         let lines = HopName::ALL.map(|name| {
             let seen = match name {
@@ -222,11 +229,18 @@ impl Facts {
                 HopName::Export => trail.judge_export(export),
                 HopName::Reference => trail.judge_reference(),
                 HopName::Slice => trail.judge_slice(),
-                HopName::Endpoint => trail.judge_endpoint(&self.front),
+                HopName::Endpoint => endpoint.clone(),
                 HopName::Server => self.judge_server(),
+                HopName::Discovery | HopName::Webhook if self.is_kcp_away() => {
+                    Outcome::not_visible("it depends on the binding")
+                }
                 HopName::Discovery => self.discovery.judge(resource),
-                HopName::Nomination => trail.judge_nomination(self.is_reached()),
+                HopName::Nomination => trail.judge_nomination(is_reached),
                 HopName::Webhook => match &tried {
+                    // A dry run does not show whether it knows who asks.
+                    Some(Ok(outcome)) if outcome.is_good() && trail.asks_nobody_for_a_certificate() => {
+                        trail.judge_calls()
+                    }
                     Some(Ok(outcome)) => outcome.clone(),
                     Some(Err(_)) => Outcome::not_visible("it was not asked: the way to it is broken"),
                     None => trail.judge_calls(),
@@ -258,6 +272,11 @@ impl Facts {
             ),
             _ => binding.judge(),
         }
+    }
+
+    /// Whether not even the consumer's own bindings could be read, because of kcp.
+    fn is_kcp_away(&self) -> bool {
+        self.bindings.as_ref().is_err_and(Outcome::is_broken)
     }
 
     /// Where the endpoint cannot be seen, an answer through kcp shows that the server runs.

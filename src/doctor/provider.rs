@@ -4,7 +4,7 @@ use ephemeral_index::kinds::{
     APIExport, APIExportEndpointSlice, Endpoint, EphemeralWebhook, ExportResource, GroupResource, Kind, Object,
     Reference, Storage,
 };
-use ephemeral_index::{Condition, ConditionStatus};
+use ephemeral_index::{Condition, ConditionStatus, Problem};
 use ephemeral_kcp::Cluster;
 use structural_schema::Value;
 
@@ -360,6 +360,15 @@ impl<'a> Trail<'a> {
         broken.or_else(|| judged.next()).unwrap_or_else(|| beyond("the export"))
     }
 
+    /// Whether the webhook lets anyone in who reaches it, as the conditions say.
+    pub(super) fn asks_nobody_for_a_certificate(&self) -> bool {
+        let nominations = self.nominations();
+        let mut calls = nominations
+            .iter()
+            .filter_map(|webhook| condition(webhook, "CallsSucceeding"));
+        calls.any(|calls| &*calls.reason == Problem::ClientCertificateNotRequested.reason())
+    }
+
     /// What real creates met lately, as the conditions say.
     pub(super) fn judge_calls(&self) -> Outcome {
         let nominations = self.nominations();
@@ -434,7 +443,7 @@ fn path_of(export: &APIExport) -> String {
     format!("/services/ephemeral/{}/{}", export.meta.cluster, export.meta.name)
 }
 
-fn tie<'a>(published: &[&'a Endpoint]) -> Option<(&'a Endpoint, &'a Endpoint)> {
+pub(super) fn tie<'a>(published: &[&'a Endpoint]) -> Option<(&'a Endpoint, &'a Endpoint)> {
     published.iter().enumerate().find_map(|(at, &one)| {
         let mut others = published[at + 1..].iter();
         others

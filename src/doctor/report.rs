@@ -110,6 +110,10 @@ impl Outcome {
         }
     }
 
+    pub(super) const fn is_good(&self) -> bool {
+        matches!(self, Self::Good { .. })
+    }
+
     pub(super) const fn is_broken(&self) -> bool {
         matches!(self, Self::Broken { .. })
     }

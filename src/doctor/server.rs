@@ -35,6 +35,10 @@ pub(super) async fn probe(endpoint: &str, roots: &Roots) -> Outcome {
             format!("{origin} is not ready: {code}: {words}"),
             "wait while it starts; /readyz?verbose and its log say what is missing",
         ),
+        Ok(Err(Failure::UnknownCa)) if roots.are_given => Outcome::broken(
+            format!("the certificate of {origin} does not verify under --endpoint-ca-file"),
+            "give the CA of the server's --tls-cert-file",
+        ),
         Ok(Err(Failure::UnknownCa)) => Outcome::not_visible(format!(
             "the certificate of {origin} is of a CA that is not known here: give it with --endpoint-ca-file"
         )),
@@ -50,20 +54,34 @@ const START: &str = "start kcp-ephemeral serve, and let the network through to -
 const REPUBLISH: &str = "remove the entry, and let the server publish its own";
 
 /// What certificates of servers are verified with.
-pub(super) struct Roots(Arc<RootCertStore>);
+pub(super) struct Roots {
+    store: Arc<RootCertStore>,
+    /// Whether the user said that it is these.
+    are_given: bool,
+}
 
 impl Roots {
-    /// These CAs (DER) alone.
+    /// These CAs (DER) alone, which the user gave.
     pub(super) fn only(cas: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
-        let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(cas);
-        Self(Arc::new(store))
+        Self {
+            store: store(cas),
+            are_given: true,
+        }
     }
 
     /// These CAs (DER), and those of the system.
     pub(super) fn and_system(cas: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
-        Self::only(cas.into_iter().chain(rustls_native_certs::load_native_certs().certs))
+        Self {
+            store: store(cas.into_iter().chain(rustls_native_certs::load_native_certs().certs)),
+            are_given: false,
+        }
     }
+}
+
+fn store(cas: impl IntoIterator<Item = CertificateDer<'static>>) -> Arc<RootCertStore> {
+    let mut store = RootCertStore::empty();
+    store.add_parsable_certificates(cas);
+    Arc::new(store)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +130,7 @@ async fn ask(url: &Url, roots: &Roots) -> Result<(StatusCode, String), Failure> 
     let stream = stream.map_err(Failure::Unreachable)?;
     let name = ServerName::try_from(host).map_err(Failure::of_http)?;
     let config = ClientConfig::builder()
-        .with_root_certificates(Arc::clone(&roots.0))
+        .with_root_certificates(Arc::clone(&roots.store))
         .with_no_client_auth();
     let connector = TlsConnector::from(Arc::new(config));
     let stream = connector.connect(name, stream).await.map_err(Failure::of_handshake)?;

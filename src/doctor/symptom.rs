@@ -60,13 +60,14 @@ fn of_forwarding(code: StatusCode, message: &str) -> Option<Meaning> {
         ));
     }
     match code {
-        StatusCode::UNAUTHORIZED => Some(meaning(
+        StatusCode::UNAUTHORIZED if message == "Unauthorized" => Some(meaning(
             HopName::Discovery,
             "the server does not accept the certificate of the shard that asks, or the shard presents none",
             "give every shard --shard-client-cert-file and --shard-client-key-file, their CA to the server's \
              --shard-client-ca-file, and their names to --shard-client-names",
         )),
-        StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => Some(meaning(
+        // kcp says nothing then; a provider who denies with such a code says something.
+        StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT if message.is_empty() => Some(meaning(
             HopName::Discovery,
             "the shard does not reach the server under the published endpoint",
             "start the server; where it runs, let --shard-virtual-workspace-ca-file of every shard verify its \
@@ -205,6 +206,8 @@ mod tests {
                 Some(HopName::Slice),
             ),
             (500, "something else", None),
+            (502, "the store is down", None),
+            (401, "who are you?", None),
             (403, "bucketinfos is forbidden: User \"ada\" cannot list", None),
         ] {
             assert_eq!(hop(code, message), expected, "{code} {message}");

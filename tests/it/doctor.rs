@@ -262,10 +262,13 @@ async fn what_is_wrong_with_the_nomination() {
     expect(&installation, &tried, &["webhook"], "breaks the contract").await;
     installation.webhook.set(|_| Reply::body(http::StatusCode::OK, "what?"));
     expect(&installation, &tried, &["webhook"], "not with an EphemeralReview").await;
-    installation
-        .webhook
-        .set(|review| Reply::deny(review, &json!({"code": 403, "message": "not yours"})));
-    expect(&installation, &tried, &[], "").await;
+    // A denial is an answer, whatever its code.
+    for code in [401, 403, 404, 429, 502, 503] {
+        installation
+            .webhook
+            .set(move |review| Reply::deny(review, &json!({"code": code, "message": "not yours"})));
+        expect(&installation, &tried, &[], "").await;
+    }
 
     // Another CA than that of the webhook's certificate: the webhook is as good as down.
     let other = Authority::new("other-ca").cert_pem();
@@ -329,7 +332,7 @@ async fn what_is_wrong_with_the_endpoint() {
     let said = doctor(&["--orphans", "--kubeconfig", path(&provider)]).await;
     assert_eq!(said.code, Some(1), "{}", said.text);
     assert!(said.text.contains("--field-manager=someone"), "{}", said.text);
-    assert!(said.text.contains("belongs to an EphemeralWebhook"), "{}", said.text);
+    assert!(said.text.contains("cannot choose"), "{}", said.text);
 }
 
 #[tokio::test]
@@ -414,6 +417,7 @@ async fn wrong_use_is_told_apart() {
         &["--resource", "bucketinfos"],
         &[],
         &["--orphans", "--resource", RESOURCE],
+        &["--workspace", "", "--resource", RESOURCE],
     ] {
         let said = doctor(arguments).await;
         assert_eq!(said.code, Some(2), "{arguments:?}: {}{}", said.text, said.complaints);
