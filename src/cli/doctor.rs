@@ -13,7 +13,7 @@ pub(crate) struct DoctorArgs {
     pub(crate) consumer: ConsumerArgs,
     #[command(flatten)]
     pub(crate) provider: ProviderViewArgs,
-    /// The resource to follow, as <plural>.<group>.
+    /// The resource to follow, such as bucketinfos.s3.example.com.
     #[arg(long, value_name = "PLURAL.GROUP", required_unless_present = "orphans")]
     pub(crate) resource: Option<ResourceName>,
     /// What verifies the server's certificate; by default the CA of the kubeconfig, then the system's trust store.
