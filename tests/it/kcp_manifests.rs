@@ -6,21 +6,10 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use crate::support::command;
 use crate::support::installation::{GROUP, Installation, NOMINATION, SLICE, kubectl, schema};
+use crate::support::manifests;
 
 const PROVIDER: &str = "root:provider";
-
-async fn printed(arguments: &[&str]) -> String {
-    let output = command()
-        .arg("manifests")
-        .args(arguments)
-        .output()
-        .await
-        .expect("the binary starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
-}
 
 /// `manifests … | kubectl apply -f -`, twice: the second time nothing changes.
 async fn apply(kubectl: impl Fn() -> Command, flags: &[&str], manifests: &str) {
@@ -52,7 +41,7 @@ async fn kubectl_applies_all_of_it() {
         return;
     }
     let mut installation = Installation::bare().await;
-    let shard = printed(&["shard"]).await;
+    let shard = manifests(&["shard"]).await;
     for number in 0..2 {
         let kubeconfig = installation.kcp.shard_kubeconfig(number);
         let kubectl = || {
@@ -66,8 +55,8 @@ async fn kubectl_applies_all_of_it() {
         let installation = &installation;
         move || kubectl(installation, workspace)
     };
-    apply(in_workspace("root:platform"), &[], &printed(&["platform"]).await).await;
-    let provider = printed(&["provider", "--export-path", "root:platform", "--rbac"]).await;
+    apply(in_workspace("root:platform"), &[], &manifests(&["platform"]).await).await;
+    let provider = manifests(&["provider", "--export-path", "root:platform", "--rbac"]).await;
     apply(in_workspace(PROVIDER), &[], &provider).await;
 
     // The provider's own export, with another resource in it.
@@ -92,7 +81,7 @@ async fn kubectl_applies_all_of_it() {
         installation.webhook.url("/"),
         installation.kcp.directory().join("webhook-ca.crt"),
     );
-    let nomination = printed(&[
+    let nomination = manifests(&[
         "nomination",
         "--export",
         GROUP,

@@ -143,12 +143,14 @@ impl Installation {
     async fn install(&self) {
         for shard in 0..2 {
             let kubectl = Kubectl::new(self.kcp.shard_kubeconfig(shard));
-            kubectl.ok_text(&["apply", "-f", "-"], &printed(&["shard"]).await).await;
+            kubectl
+                .ok_text(&["apply", "-f", "-"], &support::manifests(&["shard"]).await)
+                .await;
         }
         self.admin(PLATFORM)
-            .ok_text(&["apply", "-f", "-"], &printed(&["platform"]).await)
+            .ok_text(&["apply", "-f", "-"], &support::manifests(&["platform"]).await)
             .await;
-        let binding = printed(&["provider", "--export-path", PLATFORM]).await;
+        let binding = support::manifests(&["provider", "--export-path", PLATFORM]).await;
         for provider in [PROVIDER, SECOND_PROVIDER] {
             let provider = self.admin(provider);
             provider.ok_text(&["apply", "-f", "-"], &binding).await;
@@ -190,7 +192,7 @@ impl Installation {
             RESOURCE,
         ];
         let rest = ["--url", &url, "--ca-file", ca.to_str().expect("a path")];
-        printed(&[&nomination[..], &rest].concat()).await
+        support::manifests(&[&nomination[..], &rest].concat()).await
     }
 
     /// Applies it, as it says.
@@ -524,14 +526,6 @@ impl Kubectl {
         self.run(&[&["create", "-f", "-"], more].concat(), &question().to_string())
             .await
     }
-}
-
-/// What `manifests` prints.
-async fn printed(arguments: &[&str]) -> String {
-    let output = support::command().arg("manifests").args(arguments).output().await;
-    let output = output.expect("the binary starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
 }
 
 /// The name of a workspace in its parent.

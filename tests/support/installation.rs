@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Duration, Instant, sleep};
 
 use super::serve::Serve;
-use super::{PATIENCE, command, free_port};
+use super::{PATIENCE, free_port, manifests};
 
 /// The group, and the name of the export.
 pub const GROUP: &str = "s3.example.com";
@@ -413,16 +413,9 @@ pub fn schema() -> Value {
     })
 }
 
-/// What `manifests` prints.
+/// The objects that `manifests` prints.
 pub async fn printed(arguments: &[&str]) -> Vec<Value> {
-    let output = command()
-        .arg("manifests")
-        .args(arguments)
-        .output()
-        .await
-        .expect("the binary starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).expect("text");
+    let text = manifests(arguments).await;
     let documents = text.split("---\n").map(|document| {
         let decoded = structural_schema::yaml::decode(document.as_bytes()).expect("YAML");
         serde_json::to_value(decoded.value).expect("JSON")

@@ -150,6 +150,14 @@ pub fn command() -> Command {
     command
 }
 
+/// What `manifests` prints.
+pub async fn manifests(arguments: &[&str]) -> String {
+    let output = command().arg("manifests").args(arguments).output().await;
+    let output = output.expect("the binary starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
 /// Says, where nobody can overlook it, what was not tested.
 #[allow(clippy::print_stderr, reason = "a skip must be seen")]
 pub fn skipped(what: &str) {
