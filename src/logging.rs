@@ -4,13 +4,15 @@ use std::io::{IsTerminal, Write as _, stderr};
 use std::str::FromStr;
 
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::{LogFormat, LoggingArgs};
 
 /// What is left out unless `--log-level` names it. kube's client logs each failed request as an error, where whoever
 /// asked knows better what it means, and says it in a line of its own.
 const QUIET: &str = "kube_client=off";
+
+/// The levels, as `--log-level` takes them.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Starts logging.
 pub(crate) fn init(args: &LoggingArgs) {
@@ -34,7 +36,7 @@ pub(crate) struct LogLevel(String);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogLevelInvalid {
     /// A word that is no level. `EnvFilter` would take it for a target, and log nothing else.
-    #[error("{0:?} is none of off, error, warn, info, debug, trace")]
+    #[error("{0:?} is none of {levels}", levels = LEVELS.join(", "))]
     Word(String),
     /// A directive that cannot be read.
     #[error(transparent)]
@@ -47,7 +49,7 @@ impl FromStr for LogLevel {
     fn from_str(directives: &str) -> Result<Self, Self::Err> {
         for directive in directives.split(',') {
             let is_word = !directive.contains(['=', '[']);
-            if is_word && LevelFilter::from_str(directive.trim()).is_err() {
+            if is_word && !LEVELS.iter().any(|level| level.eq_ignore_ascii_case(directive)) {
                 return Err(LogLevelInvalid::Word(directive.to_owned()));
             }
         }
