@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use crate::support::resources::{Provider, Resource};
-use crate::support::{Dev, PATIENCE, command, send_signal};
+use crate::support::{Dev, PATIENCE, command, send_signal, until};
 use ephemeral_testing::webhook::Reply;
 use serde_json::{Value, json};
 
@@ -265,15 +265,6 @@ async fn what_is_no_file_does_not_hold_up_the_manifests() {
     .await;
     let (code, log) = dev.end("-TERM").await;
     assert_eq!(code, Some(0), "{log}");
-}
-
-/// Waits for something that must come true soon.
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while !holds().await {
-        assert!(tokio::time::Instant::now() < deadline, "{what}: not in time");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
 }
 
 #[tokio::test]

@@ -43,10 +43,25 @@ impl Dev {
 
     /// The same in a directory that exists.
     pub async fn start_in(directory: TempDir, arguments: &[&str]) -> Self {
+        Self::spawn(directory, arguments, &[]).await
+    }
+
+    /// The same in a new directory, with these variables in the environment.
+    pub async fn start_with(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::spawn(
+            tempfile::tempdir().expect("a temporary directory"),
+            arguments,
+            environment,
+        )
+        .await
+    }
+
+    async fn spawn(directory: TempDir, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut child = command()
             .args(["dev", "--port", "0", "--dir"])
             .arg(directory.path())
             .args(arguments)
+            .envs(environment.iter().copied())
             .spawn()
             .expect("the binary starts");
         let mut stderr = child.stderr.take().expect("a pipe");
@@ -186,6 +201,15 @@ pub async fn has_kubectl() -> bool {
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     listener.local_addr().expect("bound").port()
+}
+
+/// Waits for something that must come true soon.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(tokio::time::Instant::now() < deadline, "{what}: not in time");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// The root of the repository.
