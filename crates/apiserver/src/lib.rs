@@ -6,7 +6,7 @@
 
 pub mod authorize;
 pub mod certificates;
-mod create;
+pub mod create;
 pub mod discovery;
 pub mod fault;
 pub mod flow;

@@ -1,0 +1,113 @@
+//! What follows custom resources beyond what the vectors have: lists and deprecated versions. The answers are those that
+//! kube-apiserver's handler of custom resources was seen to give.
+
+use ephemeral_testing::client::request;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::Dev;
+use crate::support::resources::{Provider, Resource};
+
+const PATH: &str = "/clusters/consumer/apis/cases.example.org/v1/namespaces/demo/samples";
+const QUESTION: &str = r#"{"apiVersion": "cases.example.org/v1", "kind": "Sample", "spec": {"color": "red"}}"#;
+
+/// A server with one resource, with further fields of its version, and who provides it.
+async fn served(further: Value) -> (Dev, Provider) {
+    let text = json!({"type": "string"});
+    let spec = json!({"type": "object", "properties": {"color": text, "size": text}});
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    let provider = Provider::echoing().await;
+    let resource = Resource {
+        further,
+        ..Resource::sample(schema)
+    };
+    provider.nominate("provider", &resource);
+    let manifests = provider.directory().to_str().expect("a path").to_owned();
+    let dev = Dev::start(&["--manifests", &manifests, "--no-sample-webhook"]).await;
+    (dev, provider)
+}
+
+#[tokio::test]
+async fn a_list_is_judged_by_its_options_as_one_of_custom_resources_is() {
+    let further = json!({"selectableFields": [{"jsonPath": ".spec.color"}]});
+    let (dev, _provider) = served(further).await;
+    let client = dev.client("user");
+    for query in [
+        "labelSelector=a%3Db,c+in+(d)&fieldSelector=metadata.name%3Dx&limit=500&resourceVersion=0",
+        "fieldSelector=spec.color%3Dred,metadata.namespace!%3Dy",
+    ] {
+        let answer = client.get(&format!("{PATH}?{query}")).await.expect("an answer");
+        assert_eq!(
+            (answer.status.as_u16(), &answer.json::<Value>()["items"]),
+            (200, &json!([])),
+            "{query}"
+        );
+    }
+    let table = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
+    for (query, headers, message) in [
+        (
+            "labelSelector=a+b",
+            &[][..],
+            "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+        ),
+        (
+            "fieldSelector=spec.size%3D1",
+            &[],
+            "field label not supported: spec.size",
+        ),
+        (
+            "resourceVersion=x",
+            &[],
+            "invalid resource version: resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid \
+             syntax",
+        ),
+        (
+            "continue=x",
+            &[],
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte 0",
+        ),
+        (
+            "timeout=x",
+            &[],
+            "invalid timeout specified in the request URL - time: invalid duration \"x\"",
+        ),
+        (
+            "includeObject=x",
+            &table,
+            "Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', \
+             'None', or empty",
+        ),
+    ] {
+        let asked = request(Method::GET, &format!("{PATH}?{query}"), headers, "").expect("a request");
+        let answer = client.send(asked).await.expect("an answer");
+        let body = answer.json::<Value>();
+        assert_eq!(
+            (answer.status.as_u16(), &body["reason"]),
+            (400, &json!("BadRequest")),
+            "{query}: {body}"
+        );
+        assert_eq!(body["message"], message, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_uses_a_deprecated_version_is_warned() {
+    let further = json!({"deprecated": true, "deprecationWarning": "v1 is going away"});
+    let (dev, _provider) = served(further).await;
+    let client = dev.client("user");
+    for (method, body) in [
+        (Method::POST, QUESTION),
+        (Method::POST, "{"),
+        (Method::GET, ""),
+        (Method::DELETE, ""),
+    ] {
+        let asked = request(method.clone(), PATH, &[], body).expect("a request");
+        let answer = client.send(asked).await.expect("an answer");
+        assert_eq!(
+            answer.header_values("warning"),
+            [r#"299 - "v1 is going away""#],
+            "{method}: {}",
+            answer.text()
+        );
+    }
+}
