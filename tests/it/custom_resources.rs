@@ -1,5 +1,5 @@
-//! What follows custom resources beyond what the vectors have: lists and deprecated versions. The answers are those that
-//! kube-apiserver's handler of custom resources was seen to give.
+//! What follows custom resources beyond what the vectors have: lists, deprecated versions, documents without their
+//! bodies. The answers are those that Kubernetes' handlers were seen to give.
 
 use ephemeral_testing::client::request;
 use http::Method;
@@ -109,5 +109,36 @@ async fn whoever_uses_a_deprecated_version_is_warned() {
             "{method}: {}",
             answer.text()
         );
+    }
+}
+
+#[tokio::test]
+async fn lists_and_openapi_are_had_without_their_bodies_and_discovery_is_not() {
+    let (dev, _provider) = served(Value::Null).await;
+    let client = dev.client("user");
+    for (path, status) in [
+        ("/openapi/v2", 200),
+        ("/openapi/v3", 200),
+        ("/openapi/v3/apis/cases.example.org/v1", 200),
+        ("/apis/cases.example.org/v1/namespaces/demo/samples", 200),
+        ("/apis", 405),
+        ("/apis/cases.example.org/v1", 405),
+    ] {
+        let path = format!("/clusters/consumer{path}");
+        let whole = client.get(&path).await.expect("an answer");
+        let asked = request(Method::HEAD, &path, &[], "").expect("a request");
+        let answer = client.send(asked).await.expect("an answer");
+        assert_eq!(answer.status, status, "{path}");
+        assert!(answer.body.is_empty(), "{path}");
+        if status == 200 {
+            for header in ["etag", "content-type", "vary"] {
+                assert_eq!(answer.header_values(header), whole.header_values(header), "{path}");
+            }
+            assert_eq!(
+                answer.header_values("content-length"),
+                [whole.body.len().to_string()],
+                "{path}"
+            );
+        }
     }
 }

@@ -14,22 +14,22 @@ use structural_schema::go::parse_duration;
 use structural_schema::{Value, meta};
 
 use crate::fault::{ClientFault, Invalid};
-pub(crate) use list::ListOptions;
+pub use list::ListOptions;
 
 /// What the client asks of a create; valid values only.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct CreateOptions {
+pub struct CreateOptions {
     /// `dryRun=All`.
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// `fieldManager`, at most 128 bytes of printable characters; empty if not given.
-    pub(crate) field_manager: String,
+    pub field_manager: String,
     /// `fieldValidation`.
-    pub(crate) field_validation: FieldValidation,
+    pub field_validation: FieldValidation,
 }
 
 /// What becomes of unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum FieldValidation {
+pub enum FieldValidation {
     /// They are dropped silently.
     Ignore,
     /// They are dropped and each is a warning; also what an absent or empty parameter means.
@@ -41,7 +41,7 @@ pub(crate) enum FieldValidation {
 
 impl FieldValidation {
     /// The word in the query.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Ignore => "Ignore",
             Self::Warn => "Warn",
@@ -53,7 +53,7 @@ impl FieldValidation {
 impl CreateOptions {
     /// Reads the options as `ParameterCodec.DecodeParameters` does (of a repeated parameter that is no list, the first
     /// counts) and validates them as `ValidateCreateOptions` does, in its order.
-    pub(crate) fn from_query(query: &str) -> Result<Self, ClientFault> {
+    pub fn from_query(query: &str) -> Result<Self, ClientFault> {
         let mut dry_run = Vec::new();
         let mut field_manager = None;
         let mut field_validation = None;
@@ -114,7 +114,7 @@ fn invalid_options(kind: &str, errors: Vec<field::Error>) -> ClientFault {
 
 /// How long the client is willing to wait; `None` when it does not say, or says zero or less, which is no limit
 /// (`WithRequestDeadline`).
-pub(crate) fn timeout(query: &str) -> Result<Option<Duration>, ClientFault> {
+pub fn timeout(query: &str) -> Result<Option<Duration>, ClientFault> {
     let Some(value) = parameters(query)
         .find(|(key, _)| key == "timeout")
         .map(|(_, value)| value)

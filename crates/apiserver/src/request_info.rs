@@ -114,6 +114,13 @@ pub enum Discovery<'a> {
     ServerVersion,
 }
 
+impl Discovery<'_> {
+    /// Whether it is a document of OpenAPI.
+    pub fn is_openapi(&self) -> bool {
+        matches!(self, Self::OpenApiV2 | Self::OpenApiV3 | Self::OpenApiV3Version(..))
+    }
+}
+
 /// The resource part of a path, as Kubernetes' `RequestInfo` has it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ResourceInfo<'a> {

@@ -197,7 +197,9 @@ impl Server {
         if info.consumer == Consumer::Wildcard && !matches!(identity, Identity::ShardItself(_)) {
             return Err(ClientFault::Forbidden("only a shard may ask for all logical clusters".into()).into());
         }
-        if parts.method != Method::GET {
+        // The handlers of OpenAPI take HEAD too, those of discovery do not.
+        let head = parts.method == Method::HEAD && discovery.is_openapi();
+        if parts.method != Method::GET && !head {
             return Err(ClientFault::MethodNotAllowed.into());
         }
         if let Discovery::ServerVersion = discovery {

@@ -12,7 +12,7 @@ use crate::fault::ClientFault;
 
 /// What is asked of a list; each option can be read, and they are not judged together yet.
 #[derive(Debug)]
-pub(crate) struct ListOptions {
+pub struct ListOptions {
     fields: FieldSelector,
     resource_version: String,
     resource_version_match: String,
@@ -22,7 +22,7 @@ pub(crate) struct ListOptions {
 
 impl ListOptions {
     /// Reads the options as `ParameterCodec.DecodeParameters` does, in its order; of a repeated one the first counts.
-    pub(crate) fn from_query(query: &str) -> Result<Self, ClientFault> {
+    pub fn from_query(query: &str) -> Result<Self, ClientFault> {
         let first = |name: &str| parameters(query).find(|(key, _)| key == name).map(|(_, value)| value);
         let text = |name| first(name).unwrap_or_default();
         for number in ["timeoutSeconds", "limit"].into_iter().filter_map(first) {
@@ -43,14 +43,14 @@ impl ListOptions {
     }
 
     /// The one object that is asked for, which is part of what is authorized (`RequestInfoFactory.NewRequestInfo`).
-    pub(crate) fn name(&self) -> Option<&str> {
+    pub fn name(&self) -> Option<&str> {
         let is_segment = |name: &&str| !matches!(*name, "" | "." | "..") && !name.contains(['/', '%']);
         self.fields.exact("metadata.name").filter(is_segment)
     }
 
     /// Judges what goes together (422), which fields the resource has to select by (400), and what the storage would
     /// not read (400), in this order.
-    pub(crate) fn check(&self, scope: Scope, version: &Version) -> Result<(), ClientFault> {
+    pub fn check(&self, scope: Scope, version: &Version) -> Result<(), ClientFault> {
         self.validate()?;
         let selectable = |field: &str| match field {
             "metadata.name" => true,
