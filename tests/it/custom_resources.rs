@@ -91,6 +91,22 @@ async fn a_list_is_judged_by_its_options_as_one_of_custom_resources_is() {
 }
 
 #[tokio::test]
+async fn a_table_that_cannot_be_made_is_refused_after_the_object_and_before_anybody_is_asked() {
+    let (dev, provider) = served(Value::Null).await;
+    let client = dev.client("user");
+    let path = format!("{PATH}?includeObject=x");
+    for (body, status) in [(QUESTION, 400), (&*QUESTION.replace("\"red\"", "1"), 422)] {
+        let headers = [
+            ("accept", "application/json;as=Table;v=v1;g=meta.k8s.io"),
+            ("content-type", "application/json"),
+        ];
+        let answer = client.post(&path, &headers, body.to_owned()).await.expect("an answer");
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
+    assert!(provider.webhook.recorded().is_empty());
+}
+
+#[tokio::test]
 async fn whoever_uses_a_deprecated_version_is_warned() {
     let further = json!({"deprecated": true, "deprecationWarning": "v1 is going away"});
     let (dev, _provider) = served(further).await;

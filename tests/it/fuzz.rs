@@ -1,4 +1,4 @@
-//! The corpora of the fuzz targets, replayed on the stable toolchain.
+//! The corpora of the fuzz targets, replayed.
 
 #[path = "../../fuzz/src/lib.rs"]
 #[allow(unreachable_pub, reason = "a library where it is fuzzed")]

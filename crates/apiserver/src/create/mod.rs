@@ -87,13 +87,14 @@ impl Create<'_> {
         means.flow.take_token(self.consumer, &self.webhook_key())?;
         let query = parts.uri.query().unwrap_or_default();
         let output = negotiate::negotiate_output(parts)?;
-        let include = IncludeObject::of(output.target, query)?;
         let input = negotiate::negotiate_input(&parts.headers)?;
         let body = means.flow.read(means.flow.reserve(&parts.headers)?, body).await?;
         let asked = Arc::new(self.asked(query)?);
         let question = means
             .read(&self.webhook_key(), &asked, input.media()?, body, warnings)
             .await?;
+        // Kubernetes judges it when the object is created already; here nothing has been asked yet.
+        let include = IncludeObject::of(output.target, query)?;
         // The webhook's time begins when it is called, the client's when the request came.
         let given = Instant::now() + usable.timeout;
         let deadline = client_timeout.map_or(given, |timeout| given.min(self.received + timeout));
