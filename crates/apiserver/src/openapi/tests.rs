@@ -103,6 +103,24 @@ fn a_definition_has_what_every_object_has() {
     );
 }
 
+/// As `openapi-gen` writes fields that are never left out.
+#[test]
+fn what_kubernetes_own_types_require_is_empty_by_default() {
+    for dialect in [Dialect::V2, Dialect::V3] {
+        let definitions = meta::definitions(dialect);
+        let owner = definitions
+            .get("io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference")
+            .expect("a definition");
+        let required = owner.get("required").and_then(Value::as_array).expect("a list");
+        for field in required.iter() {
+            let name = field.as_str().expect("a name");
+            let property = owner.get("properties").and_then(|properties| properties.get(name));
+            let default = property.and_then(|property| property.get("default"));
+            assert_eq!(default.and_then(Value::as_str), Some(""), "{dialect:?} {name}");
+        }
+    }
+}
+
 #[test]
 fn properties_are_told_as_each_dialect_can() {
     for (name, v2, v3) in [

@@ -28,7 +28,7 @@ impl ListOptions {
         for number in ["timeoutSeconds", "limit"].into_iter().filter_map(first) {
             if let Err(error) = number.parse::<i64>() {
                 return Err(ClientFault::BadRequest(
-                    bad_number("ParseInt", &number, error.kind()).into(),
+                    bad_number("ParseInt", &number, *error.kind()).into(),
                 ));
             }
         }
@@ -113,9 +113,9 @@ impl ListOptions {
         let kind = match version.parse::<u64>() {
             Ok(_) if !version.starts_with('+') => return Ok(()),
             Ok(_) => IntErrorKind::InvalidDigit,
-            Err(error) => error.kind().clone(),
+            Err(error) => *error.kind(),
         };
-        let detail = bad_number("ParseUint", version, &kind);
+        let detail = bad_number("ParseUint", version, kind);
         let error = field::Error::invalid(&Path::root().child("resourceVersion"), version, detail);
         Err(ClientFault::BadRequest(
             format!("invalid resource version: {error}").into(),
@@ -128,7 +128,7 @@ fn bad(error: &dyn std::error::Error) -> ClientFault {
 }
 
 /// The text of a `strconv.NumError`.
-fn bad_number(function: &str, text: &str, kind: &IntErrorKind) -> String {
+fn bad_number(function: &str, text: &str, kind: IntErrorKind) -> String {
     let why = match kind {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
         _ => "invalid syntax",
