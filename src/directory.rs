@@ -13,7 +13,7 @@ use ephemeral_index::kinds::{Kind, Object};
 use ephemeral_index::{Event, ObjectRef, Origin, Subject, manifests};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::errors::one_line;
 
@@ -74,7 +74,10 @@ pub(crate) type Nominated = Arc<ArcSwap<BTreeSet<Subject>>>;
 /// One file.
 #[derive(Debug, Default)]
 struct File {
+    /// As of the last reading.
     stamp: Option<Stamp>,
+    /// The last look found it changed.
+    is_unsettled: bool,
     objects: Vec<Object>,
     problem: Option<Error>,
 }
@@ -91,6 +94,8 @@ impl Directory {
             problem: None,
             nominated: Nominated::default(),
         };
+        // One look to find the files, one to read them.
+        directory.refresh();
         directory.refresh();
         directory.note_nominated();
         let problem = directory.problem.take();
@@ -112,7 +117,7 @@ impl Directory {
         Arc::clone(&self.nominated)
     }
 
-    /// Reads what changed and tells whether anything did.
+    /// Reads what changed before the last look, and tells whether anything did.
     pub(crate) fn refresh(&mut self) -> bool {
         let names = match list(&self.path) {
             Ok(names) => names,
@@ -126,19 +131,19 @@ impl Directory {
             }
         };
         let mut changed = self.problem.take().is_some();
-        self.files.retain(|path, _| {
-            let kept = names.contains(path);
-            changed |= !kept;
-            kept
-        });
-        for path in names {
-            let file = self.files.entry(path.clone()).or_default();
-            let stamp = stamp(&path);
-            if stamp.is_none() || file.stamp != stamp {
-                changed |= file.read(&path);
-                file.stamp = stamp;
-            }
+        for path in &names {
+            self.files.entry(path.clone()).or_default();
         }
+        self.files.retain(|path, file| {
+            let is_there = names.contains(path);
+            let stamp = stamp(path);
+            if !file.is_due(is_there, stamp.as_ref()) {
+                return true;
+            }
+            changed |= !is_there || file.read(path);
+            file.stamp = stamp;
+            is_there
+        });
         changed
     }
 
@@ -181,8 +186,12 @@ impl Directory {
             if changed {
                 self.note_nominated();
                 let now = self.problems();
-                for problem in now.iter().filter(|problem| !problems.load().contains(problem)) {
+                let before = problems.load_full();
+                for problem in now.iter().filter(|problem| !before.contains(problem)) {
                     warn!(problem, "a manifest cannot be used");
+                }
+                for problem in before.iter().filter(|problem| !now.contains(problem)) {
+                    info!(problem, "this problem of a manifest is mended");
                 }
                 problems.store(Arc::new(now));
                 if events.send(self.events()).await.is_err() {
@@ -246,6 +255,15 @@ impl Directory {
 }
 
 impl File {
+    /// Whether the file is to be read, or forgotten if it is gone: at the second look after a change. There are editors
+    /// that empty or remove a file before they write it, and what they left in between is nobody's wish.
+    fn is_due(&mut self, is_there: bool, stamp: Option<&Stamp>) -> bool {
+        let is_changed = !is_there || stamp.is_none() || stamp != self.stamp.as_ref();
+        let is_due = is_changed && self.is_unsettled;
+        self.is_unsettled = is_changed && !is_due;
+        is_due
+    }
+
     /// Reads the file and tells whether that is news.
     fn read(&mut self, path: &Path) -> bool {
         let read = fs::read_to_string(path)

@@ -122,21 +122,27 @@ impl Dev {
         fs::read_to_string(self.directory.path().join("pki").join(file)).expect("a file of the PKI")
     }
 
+    /// Sends a signal.
+    pub async fn signal(&self, signal: &str) {
+        send_signal(&self.child, signal).await;
+    }
+
     /// Sends a signal, waits for the end and returns the exit code and the log.
     pub async fn end(mut self, signal: &str) -> (Option<i32>, String) {
-        let pid = self.pid().to_string();
-        let sent = Command::new("kill")
-            .args([signal, &pid])
-            .status()
-            .await
-            .expect("kill runs");
-        assert!(sent.success());
+        self.signal(signal).await;
         let status = timeout(PATIENCE, self.child.wait())
             .await
             .expect("it ends in time")
             .expect("a status");
         (status.code(), self.log.await.expect("a log"))
     }
+}
+
+/// Sends a signal to a process that runs.
+pub async fn send_signal(child: &Child, signal: &str) {
+    let pid = child.id().expect("it runs").to_string();
+    let sent = Command::new("kill").args([signal, &pid]).status().await;
+    assert!(sent.expect("kill runs").success());
 }
 
 /// The binary with pipes for its output, killed when dropped.

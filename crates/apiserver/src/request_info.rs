@@ -215,40 +215,38 @@ pub fn parse<'a>(
     union: UnionPaths,
 ) -> Result<Route<'a>, ClientFault> {
     let mut segments = Segments::new(path)?;
-    let first = segments.require()?;
-    let route = match &*first {
-        "livez" => health(HealthEndpoint::Livez, &mut segments)?,
-        "readyz" => health(HealthEndpoint::Readyz, &mut segments)?,
-        "healthz" => health(HealthEndpoint::Healthz, &mut segments)?,
-        "version" => Route::Version,
-        "services" => Route::Api(endpoint(method, query, &mut segments)?),
-        "clusters" if union == UnionPaths::Served => {
-            let consumer = Consumer::Cluster(ClusterName::parse(segments.require()?)?);
-            Route::Api(RequestInfo {
-                api: Api::Union,
-                consumer,
-                target: target(method, query, &mut segments)?,
-            })
+    let route = if let Some(health) = health(&mut segments)? {
+        health
+    } else {
+        match &*segments.require()? {
+            "version" => Route::Version,
+            "services" => endpoint(method, query, &mut segments)?,
+            "clusters" if union == UnionPaths::Served => {
+                let consumer = Consumer::Cluster(ClusterName::parse(segments.require()?)?);
+                below(Api::Union, consumer, method, query, &mut segments)?
+            }
+            _ => return Err(ClientFault::NotFound),
         }
-        _ => return Err(ClientFault::NotFound),
     };
     segments.end()?;
     Ok(route)
 }
 
-fn health<'a>(endpoint: HealthEndpoint, segments: &mut Segments<'a>) -> Result<Route<'a>, ClientFault> {
-    Ok(Route::Health {
-        endpoint,
-        check: segments.next()?,
-    })
+/// A live check, where the path leads to one.
+fn health<'a>(segments: &mut Segments<'a>) -> Result<Option<Route<'a>>, ClientFault> {
+    let endpoint = match segments.peek() {
+        Some("livez") => HealthEndpoint::Livez,
+        Some("readyz") => HealthEndpoint::Readyz,
+        Some("healthz") => HealthEndpoint::Healthz,
+        _ => return Ok(None),
+    };
+    segments.require()?;
+    let check = segments.next()?;
+    Ok(Some(Route::Health { endpoint, check }))
 }
 
 /// `/services/ephemeral/<provider>/<export>[/clusters/<consumer>]/…`
-fn endpoint<'a>(
-    method: &Method,
-    query: Option<&str>,
-    segments: &mut Segments<'a>,
-) -> Result<RequestInfo<'a>, ClientFault> {
+fn endpoint<'a>(method: &Method, query: Option<&str>, segments: &mut Segments<'a>) -> Result<Route<'a>, ClientFault> {
     if segments.require()? != "ephemeral" {
         return Err(ClientFault::NotFound);
     }
@@ -262,14 +260,25 @@ fn endpoint<'a>(
     } else {
         Consumer::None
     };
-    Ok(RequestInfo {
-        api,
-        consumer,
-        target: target(method, query, segments)?,
-    })
+    below(api, consumer, method, query, segments)
 }
 
-/// What is below an API: discovery, or a resource.
+/// What is below the root of an API: live checks, as in a workspace of kcp, and the API itself.
+fn below<'a>(
+    api: Api<'a>,
+    consumer: Consumer<'a>,
+    method: &Method,
+    query: Option<&str>,
+    segments: &mut Segments<'a>,
+) -> Result<Route<'a>, ClientFault> {
+    if let Some(health) = health(segments)? {
+        return Ok(health);
+    }
+    let target = target(method, query, segments)?;
+    Ok(Route::Api(RequestInfo { api, consumer, target }))
+}
+
+/// Discovery, or a resource.
 fn target<'a>(method: &Method, query: Option<&str>, segments: &mut Segments<'a>) -> Result<Target<'a>, ClientFault> {
     let discovery = match &*segments.require()? {
         "api" => segments.next()?.map_or(Discovery::Legacy, Discovery::LegacyVersion),

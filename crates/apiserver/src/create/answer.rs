@@ -147,8 +147,11 @@ fn denial(status: wire::Status, asked: &Asked, question: &Question) -> Status {
         kind: truncated(details.kind, 1024),
         uid: truncated(details.uid, 1024),
         causes: details.causes.into_iter().take(MAX_CAUSES).map(cause).collect(),
-        // `Retry-After` makes clients ask again by themselves; that is not for a webhook to order.
-        retry_after_seconds: None,
+        // Told in the body, and never as `Retry-After`: that makes clients ask again by themselves, which is not for a
+        // webhook to order.
+        retry_after_seconds: u32::try_from(details.retry_after_seconds)
+            .ok()
+            .filter(|seconds| *seconds > 0),
     });
     let details = details.filter(|details| *details != Details::default());
     Status {

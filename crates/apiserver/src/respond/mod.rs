@@ -75,7 +75,14 @@ impl Responder {
 
     /// An error.
     pub fn fault(&self, fault: &Fault) -> Response<Body> {
-        let mut response = self.status(&fault.status());
+        let status = fault.status();
+        let mut response = self.status(&status);
+        if let (Some(seconds), false) = (
+            status.retry_after(),
+            matches!(fault, Fault::Client(ClientFault::Denied(_))),
+        ) {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
         // As the API server's `responsewriters.Forbidden`.
         if matches!(
             fault,
@@ -90,11 +97,7 @@ impl Responder {
     /// The same, when its status is known already.
     pub fn status(&self, status: &Status) -> Response<Body> {
         let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = self.document(code, &Document::of_status(status), self.errors);
-        if let Some(seconds) = status.retry_after() {
-            response.headers_mut().insert(RETRY_AFTER, seconds.into());
-        }
-        response
+        self.document(code, &Document::of_status(status), self.errors)
     }
 
     /// Something that clients cache: with an `ETag`, and 304 for those that have it.
