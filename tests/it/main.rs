@@ -10,6 +10,7 @@ mod answers;
 mod architecture;
 mod cases;
 mod clients;
+mod custom_resources;
 mod dev;
 mod doctor;
 mod fuzz;

@@ -12,6 +12,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 
 use crate::fault::ClientFault;
+use crate::options::parameters;
 
 /// What a path leads to.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -111,6 +112,13 @@ pub enum Discovery<'a> {
     OpenApiV3Version(Cow<'a, str>, Cow<'a, str>),
     /// `/version`.
     ServerVersion,
+}
+
+impl Discovery<'_> {
+    /// Whether it is a document of OpenAPI.
+    pub fn is_openapi(&self) -> bool {
+        matches!(self, Self::OpenApiV2 | Self::OpenApiV3 | Self::OpenApiV3Version(..))
+    }
 }
 
 /// The resource part of a path, as Kubernetes' `RequestInfo` has it.
@@ -348,14 +356,9 @@ fn verb(method: &Method, named: bool, query: Option<&str>) -> Verb {
 
 /// As `Convert_Slice_string_To_bool` reads `watch`: the first value counts, and only `0` and `false` mean no.
 fn asks_to_watch(query: Option<&str>) -> bool {
-    query
-        .unwrap_or_default()
-        .split('&')
-        .find_map(|parameter| match parameter.split_once('=').unwrap_or((parameter, "")) {
-            ("watch", value) => Some(value != "0" && !value.eq_ignore_ascii_case("false")),
-            _ => None,
-        })
-        .unwrap_or(false)
+    parameters(query.unwrap_or_default())
+        .find(|(key, _)| key == "watch")
+        .is_some_and(|(_, value)| value != "0" && !value.eq_ignore_ascii_case("false"))
 }
 
 impl<'a> Consumer<'a> {

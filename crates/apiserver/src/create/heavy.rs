@@ -10,7 +10,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 /// Whoever finds no place waits. Each webhook waits for its own share first, so that a provider whose rules are as
 /// costly as rules may be has its own consumers wait, and not those of others.
 #[derive(Debug)]
-pub(crate) struct Heavy {
+pub struct Heavy {
     places: Arc<Semaphore>,
     share: usize,
     /// The shares of the webhooks that hold places or wait for them.
@@ -27,7 +27,7 @@ pub(crate) struct Place {
 impl Heavy {
     /// As much work for one webhook as there are processors, and twice as much in all: one webhook can keep the machine
     /// busy when nobody else wants it, and cannot take every place.
-    pub(crate) fn new(processors: usize) -> Self {
+    pub fn new(processors: usize) -> Self {
         let share = processors.max(1);
         Self {
             places: Arc::new(Semaphore::new(2 * share)),
