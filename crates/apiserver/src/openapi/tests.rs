@@ -172,6 +172,25 @@ fn properties_are_told_as_each_dialect_can() {
 }
 
 #[test]
+fn what_the_server_or_the_webhook_fills_in_is_not_asked_of_kubectl() {
+    let catalog = catalog(
+        r#"{"type":"object","required":["spec","status"],"properties":{
+            "spec":{"type":"object","required":["a","b"],"properties":{"a":{"type":"string","default":"x"},"b":{"type":"string"}}},
+            "status":{"type":"object","required":["s"],"properties":{"s":{"type":"string"}}}}}"#,
+    );
+    let group = &catalog.groups[0];
+    for (dialect, root, spec) in [
+        (Dialect::V2, r#"["spec"]"#, r#"["b"]"#),
+        (Dialect::V3, r#"["spec","status"]"#, r#"["a","b"]"#),
+    ] {
+        let definition = definition(group, &group.versions[0].resources[0], dialect);
+        let nested = definition.get("properties").and_then(|all| all.get("spec")).unwrap();
+        assert_eq!(text(definition.get("required").unwrap()), root);
+        assert_eq!(text(nested.get("required").unwrap()), spec);
+    }
+}
+
+#[test]
 fn a_schema_that_takes_anything_has_no_properties_in_v2() {
     let catalog = catalog(r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#);
     let group = &catalog.groups[0];
