@@ -15,6 +15,7 @@ mod dev;
 mod doctor;
 mod fuzz;
 mod guides;
+mod identity;
 mod kcp_attacks;
 mod kcp_conditions;
 mod kcp_manifests;

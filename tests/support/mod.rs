@@ -125,11 +125,15 @@ impl Dev {
 
     /// A client with one of the certificates in `pki/`.
     pub fn client(&self, name: &str) -> Client {
-        let identity = Identity {
+        self.anonymous().with_identity(&self.identity(name))
+    }
+
+    /// One of the certificates in `pki/`, with its key.
+    pub fn identity(&self, name: &str) -> Identity {
+        Identity {
             cert_pem: self.pem(&format!("{name}.crt")),
             key_pem: self.pem(&format!("{name}.key")),
-        };
-        self.anonymous().with_identity(&identity)
+        }
     }
 
     /// A file in `pki/`.
