@@ -68,7 +68,7 @@ impl CreateOptions {
 
         let field_manager = field_manager.unwrap_or_default();
         let root = Path::root();
-        let mut errors = Vec::new();
+        let mut errors = field::Errors::new();
         meta::validate_manager(&field_manager, &root.child("fieldManager"), &mut errors);
         if dry_run.iter().any(|value| value != "All") {
             let values: Vec<Value> = dry_run.iter().map(|value| Value::from(&**value)).collect();
@@ -98,7 +98,7 @@ impl CreateOptions {
                 field_manager: field_manager.into_owned(),
                 field_validation,
             }),
-            _ => Err(invalid_options("CreateOptions", errors)),
+            _ => Err(invalid_options("CreateOptions", errors.into_vec())),
         }
     }
 }
