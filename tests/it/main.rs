@@ -23,4 +23,5 @@ mod kcp_rights;
 mod kcp_serve;
 mod kubectl;
 mod shard_requests;
+mod threat_model;
 mod vectors;
