@@ -8,6 +8,7 @@ mod support;
 mod addresses;
 mod answers;
 mod architecture;
+mod bad_days;
 mod cases;
 mod clients;
 mod custom_resources;
