@@ -229,6 +229,19 @@ async fn a_denial_is_the_webhooks_status_and_always_a_failure() {
         let body = refused(&setup.ask("").await, code, reason);
         assert_eq!(body["message"], message, "{status}");
     }
+    for cut in [&br"smile \ud83d"[..], b"smile \xff"] {
+        setup.provider.webhook.set(move |recorded| {
+            let review = recorded.json();
+            let (version, uid) = (&review["apiVersion"], &review["request"]["uid"]);
+            let head = format!(
+                r#"{{"apiVersion":{version},"kind":"EphemeralReview","response":{{"uid":{uid},"allowed":false,"status":{{"code":404,"message":""#
+            );
+            let body = [head.as_bytes(), cut, br#""}}}"#].concat();
+            Reply::body(http::StatusCode::OK, body)
+        });
+        let body = refused(&setup.ask("").await, 404, "NotFound");
+        assert_eq!(body["message"], "smile \u{fffd}", "{cut:?}");
+    }
     for code in [429, 503] {
         setup
             .provider

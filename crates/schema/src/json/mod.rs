@@ -11,12 +11,14 @@ mod encode;
 mod error;
 mod outline;
 mod quote;
+mod text;
 
 pub use decode::{Decoded, MAX_DEPTH, decode};
 pub use encode::{encode, encode_object, encode_pretty, settle_numbers};
 pub use error::Error;
 pub use outline::{Outline, outline};
 pub use quote::quote;
+pub use text::replace_invalid_text;
 
 pub(crate) use cursor::replace_invalid;
 pub(crate) use decode::parse_number;
