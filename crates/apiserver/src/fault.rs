@@ -127,7 +127,7 @@ pub enum ProviderFault {
         /// From a closed list.
         what: &'static str,
         /// For the log: the field errors of a schema-invalid answer.
-        errors: Vec<field::Error>,
+        errors: field::Errors,
     },
 }
 
@@ -204,7 +204,7 @@ pub struct Invalid {
     /// Name of the object; may be empty.
     pub name: String,
     /// At least one.
-    pub errors: Vec<field::Error>,
+    pub errors: field::Errors,
 }
 
 impl Invalid {
@@ -214,7 +214,7 @@ impl Invalid {
         format!(
             "{kind} {} is invalid: {}",
             quote(&self.name),
-            field::aggregate(&self.errors)
+            self.errors.aggregate()
         )
     }
 }

@@ -68,7 +68,7 @@ impl CreateOptions {
 
         let field_manager = field_manager.unwrap_or_default();
         let root = Path::root();
-        let mut errors = Vec::new();
+        let mut errors = field::Errors::new();
         meta::validate_manager(&field_manager, &root.child("fieldManager"), &mut errors);
         if dry_run.iter().any(|value| value != "All") {
             let values: Vec<Value> = dry_run.iter().map(|value| Value::from(&**value)).collect();
@@ -103,7 +103,7 @@ impl CreateOptions {
     }
 }
 
-fn invalid_options(kind: &str, errors: Vec<field::Error>) -> ClientFault {
+fn invalid_options(kind: &str, errors: field::Errors) -> ClientFault {
     ClientFault::Invalid(Box::new(Invalid {
         group: "meta.k8s.io".into(),
         kind: kind.into(),

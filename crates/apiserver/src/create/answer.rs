@@ -64,7 +64,7 @@ pub(crate) fn read(
         .map_err(|_| faults.broken("its object is too large"))?;
     let mut errors = match object.get("metadata") {
         Some(Value::Object(metadata)) => meta::validate(metadata, asked.meta_options()),
-        _ => Vec::new(),
+        _ => field::Errors::new(),
     };
     asked
         .schema
@@ -72,10 +72,10 @@ pub(crate) fn read(
     if !errors.is_empty() {
         // The question was judged before its numbers lost their points, which can make two items of a set the same:
         // what is wrong with the question itself is not the webhook's fault.
-        let mut excused = Vec::new();
+        let mut excused = field::Errors::new();
         let options = asked.validate_options().ignoring_required_status();
         asked.schema.validate_after(&question.object, options, &mut excused);
-        errors.retain(|error| !excused.contains(error));
+        errors.excuse(&excused);
     }
     if errors.is_empty() {
         json::settle_numbers(&mut object);
@@ -213,12 +213,12 @@ impl Faults {
         ProviderFault::BrokenContract {
             resource: self.resource.clone(),
             what,
-            errors: Vec::new(),
+            errors: field::Errors::new(),
         }
         .into()
     }
 
-    fn invalid(&self, errors: Vec<field::Error>) -> Fault {
+    fn invalid(&self, errors: field::Errors) -> Fault {
         let what = "its object is not valid by the schema";
         ProviderFault::BrokenContract {
             resource: self.resource.clone(),

@@ -92,7 +92,7 @@ impl Asked {
         } else {
             // As `ValidateTypeMeta`, which ends the validation.
             let must = format!("must be {}", self.kind());
-            vec![field::Error::invalid(&Path::root().child("kind"), &*kind, must)]
+            field::Error::invalid(&Path::root().child("kind"), &*kind, must).into()
         };
         if !errors.is_empty() {
             let group = self.resource.group.to_string();

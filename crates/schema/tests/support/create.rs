@@ -44,7 +44,7 @@ pub(crate) struct Request<'r> {
 pub(crate) enum Answer {
     Created { object: Value, warnings: Vec<String> },
     BadRequest(String),
-    Invalid(Vec<field::Error>),
+    Invalid(field::Errors),
 }
 
 impl Answer {
