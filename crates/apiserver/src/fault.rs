@@ -211,11 +211,7 @@ impl Invalid {
     /// As `apierrors.NewInvalid` words it.
     fn message(&self) -> String {
         let kind = qualified(&self.kind, &self.group);
-        format!(
-            "{kind} {} is invalid: {}",
-            quote(&self.name),
-            self.errors.aggregate()
-        )
+        format!("{kind} {} is invalid: {}", quote(&self.name), self.errors.aggregate())
     }
 }
 

@@ -172,7 +172,8 @@ fn the_paths_of_unknown_fields_do_not_multiply_without_end() {
 #[test]
 fn errors_below_a_long_key_are_bounded() {
     let long = "k".repeat(1 << 20);
-    let embedded = r#"{"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"a": {"type": "string"}}}"#;
+    let embedded =
+        r#"{"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"a": {"type": "string"}}}"#;
     let list = |item: &str, more: &str| {
         format!(r#"{{"type": "object", "additionalProperties": {{"type": "array", "items": {item}{more}}}}}"#)
     };
@@ -182,7 +183,10 @@ fn errors_below_a_long_key_are_bounded() {
     for (spec, item) in [
         (list(r#"{"type": "integer"}"#, ""), r#""x""#),
         (list(embedded, ""), "{}"),
-        (list(embedded, ""), r#"{"apiVersion": "v1", "kind": "K", "metadata": {"labels": {"": ""}}}"#),
+        (
+            list(embedded, ""),
+            r#"{"apiVersion": "v1", "kind": "K", "metadata": {"labels": {"": ""}}}"#,
+        ),
         (list(embedded, ""), r#"{"metadata": {"u1": 1, "u2": 2}}"#),
         (list(r#"{"type": "integer"}"#, set), "$, $"),
         (list(rule, bounded), r#""x""#),
@@ -195,7 +199,7 @@ fn errors_below_a_long_key_are_bounded() {
         schema.coerce(&mut object).unwrap();
         let errors = schema.validate(&object, ValidateOptions::default());
         let text: usize = errors.iter().map(|error| error.to_string().len()).sum();
-        assert!(errors.omitted() > 0 && text < 12 << 20, "{spec}: {} bytes", text);
+        assert!(errors.omitted() > 0 && text < 12 << 20, "{spec}: {text} bytes");
         assert!(errors.aggregate().ends_with(" more]"), "{spec}");
         assert!(start.elapsed() < SOON, "{spec}: {:?}", start.elapsed());
     }
@@ -211,7 +215,9 @@ fn values_that_are_quoted_at_each_level_are_bounded() {
         value = format!("[{value},[]]");
     }
     let value = format!("[{value},{value}]");
-    let schema = with_spec(&format!(r#"{{"type": "array", "x-kubernetes-list-type": "set", "items": {spec}}}"#));
+    let schema = with_spec(&format!(
+        r#"{{"type": "array", "x-kubernetes-list-type": "set", "items": {spec}}}"#
+    ));
     let errors = schema.validate(&object(parse(&value)), ValidateOptions::default());
     assert!(!errors.is_empty() && errors.aggregate().len() < 12 << 20);
 }
@@ -220,7 +226,9 @@ fn values_that_are_quoted_at_each_level_are_bounded() {
 #[test]
 fn labels_without_number_make_errors_of_bounded_size() {
     let labels: Map = (0..100_000).map(|i| (format!("-{i}"), Value::from("-"))).collect();
-    let metadata: Map = [("name", Value::from("a")), ("labels", labels.into())].into_iter().collect();
+    let metadata: Map = [("name", Value::from("a")), ("labels", labels.into())]
+        .into_iter()
+        .collect();
     let errors = meta::validate(&metadata, meta::MetaOptions::unnamed(meta::Scope::Cluster));
     assert_eq!(errors.len() + errors.omitted(), 200_000);
     assert!(errors.aggregate().len() < 5 << 20, "{}", errors.aggregate().len());

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::MAX_HEADER_BYTES;
 use super::*;
+use crate::body::AnswerBody;
 use crate::certificates::{Watched, WatchedServerCertificate};
 use crate::fault::Fault;
 use crate::flow::{Flow, FlowConfig};
@@ -110,15 +111,16 @@ fn service(trust: Arc<Trust>, slow: Arc<Semaphore>, arrived: Arc<Semaphore>) -> 
                 "/body" => body(&flow, request).await,
                 _ => who(&trust, &connection, &request),
             };
-            answer.map_or_else(|fault| failed(&fault), |text| Response::new(Full::from(text)))
+            answer.map_or_else(|fault| failed(&fault), |text| Response::new(Full::from(text).into()))
         }
     }
 }
 
 async fn body(flow: &Flow, request: Request<Incoming>) -> Result<String, Fault> {
-    let reservation = flow.reserve(request.headers())?;
-    let body = flow.read(reservation, request.into_body()).await?;
-    Ok(body.bytes().len().to_string())
+    let mut room = flow.admit("consumer", 0)?;
+    let (parts, body) = request.into_parts();
+    let body = flow.read(&parts.headers, body, &mut room).await?;
+    Ok(body.len().to_string())
 }
 
 fn who(trust: &Trust, connection: &Connection, request: &Request<Incoming>) -> Result<String, Fault> {
@@ -129,12 +131,12 @@ fn who(trust: &Trust, connection: &Connection, request: &Request<Incoming>) -> R
     })
 }
 
-fn failed(fault: &Fault) -> Response<Full<Bytes>> {
+fn failed(fault: &Fault) -> Response<AnswerBody> {
     let status = fault.status();
     let response = Response::builder()
         .status(status.code)
         .header("content-type", "application/json");
-    response.body(Full::from(status.to_json())).unwrap()
+    response.body(Full::from(status.to_json()).into()).unwrap()
 }
 
 impl Server {

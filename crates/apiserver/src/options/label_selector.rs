@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         if !faults.is_empty() {
             let path = Path::root();
             let error = field::Error::invalid(&path.child(NO_PATH), key, faults.join("; "));
-            return Err(RequirementError::Invalid(vec![error]));
+            return Err(RequirementError::Invalid(error.into()));
         }
         if negated || matches!(self.peek(), Token::End | Token::Comma) {
             return Ok(());

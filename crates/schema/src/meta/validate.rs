@@ -308,7 +308,11 @@ fn validate_finalizers(metadata: &Map, path: &Path<'_>, errors: &mut Errors) {
     if orphan && foreground {
         errors.push_with(|| {
             let value = metadata.get("finalizers").cloned().unwrap_or_default();
-            Error::invalid(path, value, "finalizer orphan and foregroundDeletion cannot be both set")
+            Error::invalid(
+                path,
+                value,
+                "finalizer orphan and foregroundDeletion cannot be both set",
+            )
         });
     }
 }
