@@ -22,5 +22,6 @@ mod kcp_manifests;
 mod kcp_rights;
 mod kcp_serve;
 mod kubectl;
+mod memory;
 mod shard_requests;
 mod vectors;
