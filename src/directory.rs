@@ -76,8 +76,8 @@ pub(crate) type Nominated = Arc<ArcSwap<BTreeSet<Subject>>>;
 struct File {
     /// As of the last reading.
     stamp: Option<Stamp>,
-    /// The last look found it changed.
-    is_unsettled: bool,
+    /// How many looks since then found something else, and what the last of them found.
+    unsettled: Option<(u32, Option<Stamp>)>,
     objects: Vec<Object>,
     problem: Option<Error>,
 }
@@ -117,7 +117,7 @@ impl Directory {
         Arc::clone(&self.nominated)
     }
 
-    /// Reads what changed before the last look, and tells whether anything did.
+    /// Reads what changed and has settled, and tells whether anything did.
     pub(crate) fn refresh(&mut self) -> bool {
         let names = match list(&self.path) {
             Ok(names) => names,
@@ -137,7 +137,7 @@ impl Directory {
         self.files.retain(|path, file| {
             let is_there = names.contains(path);
             let stamp = stamp(path);
-            if !file.is_due(is_there, stamp.as_ref()) {
+            if !file.is_due(stamp.as_ref()) {
                 return true;
             }
             changed |= !is_there || file.read(path);
@@ -255,12 +255,24 @@ impl Directory {
 }
 
 impl File {
-    /// Whether the file is to be read, or forgotten if it is gone: at the second look after a change. There are editors
-    /// that empty or remove a file before they write it, and what they left in between is nobody's wish.
-    fn is_due(&mut self, is_there: bool, stamp: Option<&Stamp>) -> bool {
-        let is_changed = !is_there || stamp.is_none() || stamp != self.stamp.as_ref();
-        let is_due = is_changed && self.is_unsettled;
-        self.is_unsettled = is_changed && !is_due;
+    /// Whether the file is to be read, or forgotten if it is gone: when two looks in a row found it the same, or at the
+    /// third if it never rests. There are editors that empty or remove a file before they write it, and what they left in
+    /// between is nobody's wish; so nothing is ever taken away that was missing at one look alone.
+    fn is_due(&mut self, stamp: Option<&Stamp>) -> bool {
+        if stamp.is_some() && stamp == self.stamp.as_ref() {
+            self.unsettled = None;
+            return false;
+        }
+        let (looks, last) = self
+            .unsettled
+            .take()
+            .map_or((1, None), |(looks, last)| (looks.saturating_add(1), Some(last)));
+        let is_settled = last.is_some_and(|last| last.as_ref() == stamp);
+        let is_empty = stamp.is_none_or(|(_, size, _)| *size == 0);
+        let is_due = is_settled || (looks > 2 && !is_empty);
+        if !is_due {
+            self.unsettled = Some((looks, stamp.copied()));
+        }
         is_due
     }
 

@@ -4,7 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use structural_schema::{Map, Reason, Schema, ValidateOptions, Value, json, meta};
+use structural_schema::meta::{self, MetaOptions, Scope};
+use structural_schema::{Map, Reason, Schema, ValidateOptions, Value, json};
 
 /// Far more than any of these takes unoptimised on a slow machine, far less than the quadratic work takes.
 const SOON: Duration = Duration::from_secs(30);
@@ -229,7 +230,7 @@ fn labels_without_number_make_errors_of_bounded_size() {
     let metadata: Map = [("name", Value::from("a")), ("labels", labels.into())]
         .into_iter()
         .collect();
-    let errors = meta::validate(&metadata, meta::MetaOptions::unnamed(meta::Scope::Cluster));
+    let errors = meta::validate(&metadata, MetaOptions::unnamed(Scope::Cluster));
     assert_eq!(errors.len() + errors.omitted(), 200_000);
     assert!(errors.aggregate().len() < 5 << 20, "{}", errors.aggregate().len());
 }
@@ -243,8 +244,38 @@ fn controllers_without_number_are_bounded() {
     let start = Instant::now();
     let errors = meta::validate(
         metadata.as_object().unwrap(),
-        meta::MetaOptions::unnamed(meta::Scope::Cluster),
+        MetaOptions::unnamed(Scope::Cluster),
     );
     assert_eq!((errors.len(), errors.omitted()), (1, 39_998));
     assert!(start.elapsed() < SOON);
+
+/// Many rules, or many levels, that each quote the same long value.
+#[test]
+fn errors_take_bounded_memory() {
+    let rules: Vec<_> = (0..500)
+        .map(|n| format!(r#"{{"rule": "self == 'never {n}'"}}"#))
+        .collect();
+    let rules = rules.join(",");
+    let schema = with_spec(&format!(
+        r#"{{"type": "string", "maxLength": 2000000, "x-kubernetes-validations": [{rules}]}}"#
+    ));
+    let errors = schema.validate(&object("x".repeat(1 << 20).into()), ValidateOptions::default());
+    let told: usize = errors.iter().map(|error| error.to_string().len()).sum();
+    assert!(
+        !errors.is_empty() && told < 8 << 20,
+        "{} errors, {told} bytes",
+        errors.len()
+    );
+
+    let labels: Map = (0..100_000).map(|n| (format!("-{n}"), Value::from("a b"))).collect();
+    let metadata: Map = [("name", Value::from("one")), ("labels", labels.into())]
+        .into_iter()
+        .collect();
+    let errors = meta::validate(&metadata, MetaOptions::stored(Scope::Cluster));
+    let told: usize = errors.iter().map(|error| error.to_string().len()).sum();
+    assert!(
+        errors.is_full() && told < 8 << 20,
+        "{} errors, {told} bytes",
+        errors.len()
+    );
 }

@@ -118,7 +118,7 @@ pub fn validate_name(name: &str) -> Errors {
 }
 
 /// Validates labels, all of them strings.
-pub fn validate_labels(labels: &Map, path: &Path<'_>, errors: &mut Errors) {
+fn validate_labels(labels: &Map, path: &Path<'_>, errors: &mut Errors) {
     for (key, value) in labels.iter() {
         add(errors, path, key, qualified_name_faults(key));
         let value = value.as_str().unwrap_or_default();
@@ -127,7 +127,7 @@ pub fn validate_labels(labels: &Map, path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// Validates annotations, all of them strings.
-pub fn validate_annotations(annotations: &Map, path: &Path<'_>, errors: &mut Errors) {
+fn validate_annotations(annotations: &Map, path: &Path<'_>, errors: &mut Errors) {
     let mut size = 0;
     for (key, value) in annotations.iter() {
         size += key.len() + value.as_str().unwrap_or_default().len();

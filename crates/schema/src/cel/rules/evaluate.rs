@@ -113,6 +113,9 @@ impl Place {
                     variables[OLD_SELF] = None;
                     let message = self.message(rule, &variables, path, budget, errors)?;
                     errors.push_with(|| rule.failure(path, shown.clone(), message));
+                    if errors.is_full() {
+                        return Err(Exhausted);
+                    }
                 }
                 Err(error) => self.report(&error, rule, path, errors)?,
             }
