@@ -82,6 +82,12 @@ fn object(group: &str, metadata: &Value) -> Value {
     json!({"apiVersion": format!("{group}/v1"), "kind": "Sample", "metadata": metadata, "spec": {"q": "a"}})
 }
 
+/// An object of little more than a megabyte that is wrong in two hundred thousand ways.
+fn mistaken() -> Value {
+    let labels: serde_json::Map<_, _> = (0..100_000).map(|i| (format!("-{i}"), json!("-"))).collect();
+    object(CALM, &json!({"labels": labels}))
+}
+
 /// With 3 MiB for each body that may become so large, 86 of them took all of the 256 MiB that there are.
 #[tokio::test]
 async fn uploads_that_never_end_leave_room_for_other_consumers() {
@@ -148,8 +154,7 @@ async fn answers_that_never_end_leave_other_webhooks_alone() {
 #[tokio::test]
 async fn errors_without_number_make_an_answer_of_bounded_size() {
     let setup = Setup::new(Reply::echo).await;
-    let labels: serde_json::Map<_, _> = (0..100_000).map(|i| (format!("-{i}"), json!("-"))).collect();
-    let object = object(CALM, &json!({"labels": labels})).to_string();
+    let object = mistaken().to_string();
     let before = setup.memory();
     for _ in 0..3 {
         let answer = setup.create("consumer", CALM, object.clone()).await;
@@ -165,18 +170,16 @@ async fn errors_without_number_make_an_answer_of_bounded_size() {
     assert!(grown < 200 * MIB, "{} MiB", grown / MIB);
 }
 
-/// Answers of 3 MiB that nobody reads are counted with their consumer until the connection goes.
+/// Answers that nobody reads are counted with their consumer until the connection goes. They must be larger than what the
+/// system takes of them.
 #[tokio::test]
 async fn answers_that_nobody_reads_are_the_consumers_own_trouble() {
     let setup = Setup::new(Reply::echo).await;
-    let large = "x".repeat(3 * MIB - 64 * 1024);
-    let mut object = object(CALM, &json!({}));
-    object["spec"]["q"] = json!(large);
-    let body = object.to_string();
+    let body = mistaken().to_string();
     let mut unread = Vec::new();
     let mut refused = 0;
     while refused == 0 {
-        assert!(unread.len() < 60, "as much as twice the share is held");
+        assert!(unread.len() < 40, "several times the share is held");
         let mut stream = setup.dev.client("user").stream().await.expect("a connection");
         let path = path("flood", CALM);
         let length = body.len();
@@ -197,7 +200,7 @@ async fn answers_that_nobody_reads_are_the_consumers_own_trouble() {
         refused += usize::from(&status == b"HTTP/1.1 429");
         unread.push(stream);
     }
-    assert!(unread.len() > 10, "{}", unread.len());
+    assert!(unread.len() > 4, "{}", unread.len());
     setup.assert_others_are_served().await;
     // Room comes back with the connections.
     drop(unread);
@@ -210,7 +213,7 @@ async fn answers_that_nobody_reads_are_the_consumers_own_trouble() {
                 body.clone(),
             );
             let answer = setup.dev.client("user").send(create.expect("a request")).await;
-            if answer.is_ok_and(|answer| answer.status == 201) {
+            if answer.is_ok_and(|answer| answer.status == 422) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -242,12 +242,10 @@ fn controllers_without_number_are_bounded() {
     let references = vec![reference; 40_000].join(",");
     let metadata = parse(&format!(r#"{{"name":"a","ownerReferences":[{references}]}}"#));
     let start = Instant::now();
-    let errors = meta::validate(
-        metadata.as_object().unwrap(),
-        MetaOptions::unnamed(Scope::Cluster),
-    );
+    let errors = meta::validate(metadata.as_object().unwrap(), MetaOptions::unnamed(Scope::Cluster));
     assert_eq!((errors.len(), errors.omitted()), (1, 39_998));
     assert!(start.elapsed() < SOON);
+}
 
 /// Many rules, or many levels, that each quote the same long value.
 #[test]
