@@ -168,7 +168,7 @@ impl Remote {
             Failure::Full => CallError::Full,
             Failure::Unreachable => CallError::Unreachable,
             Failure::BadAnswer => CallError::BadAnswer,
-            Failure::Local => CallError::NotMade,
+            Failure::Local => CallError::Overloaded,
         }
     }
 }

@@ -128,7 +128,8 @@ impl Server {
         let (parts, ()) = request.body(()).expect("a request").into_parts();
         let body = Full::new(Bytes::from_static(QUESTION.as_bytes()));
         let mut warnings = Warnings::new();
-        let created = create.run(&self.means, &parts, body, &mut warnings);
+        let mut room = self.means.flow.admit("consumer", 0).expect("nothing else is under way");
+        let created = create.run(&self.means, &parts, body, &mut room, &mut warnings);
         let created = self.runtime.block_on(created);
         warnings.write(&mut http::HeaderMap::new());
         match created {

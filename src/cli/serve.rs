@@ -159,10 +159,11 @@ pub(crate) struct LimitArgs {
     /// Calls that one webhook may have in flight, whatever its nomination wishes.
     #[arg(long, value_name = "CALLS", default_value = "8192")]
     pub(crate) webhook_max_in_flight: NonZeroU32,
-    /// Requests under way in all.
+    /// Requests under way in all; one consumer gets a quarter at most.
     #[arg(long, value_name = "REQUESTS", default_value_t = 8192)]
     pub(crate) max_requests_in_flight: usize,
-    /// Bodies in memory in all.
+    /// Memory of requests and answers under way in all, and as much again for answers of webhooks while they arrive; one
+    /// consumer, or one provider, gets a quarter at most.
     #[arg(long, value_name = "BYTES", default_value = "256Mi")]
     pub(crate) max_bytes_in_flight: Bytes,
     /// Creates a second that one consumer may send to one webhook.

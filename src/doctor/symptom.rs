@@ -236,7 +236,7 @@ mod tests {
                 ProviderFault::BrokenContract {
                     resource: resource(),
                     what: "no object",
-                    errors: Vec::new(),
+                    errors: structural_schema::field::Errors::new(),
                 }
                 .to_string(),
                 HopName::Webhook,

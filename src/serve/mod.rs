@@ -80,7 +80,8 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<()> {
     let health = Arc::new(Health::new(stop.clone()));
     let trust = Arc::new(Trust::load(trust(clients)?).context("cannot use the client CAs")?);
     let (shown, identity) = WebhookIdentity::load(webhook_client, Arc::clone(&trust), &health)?;
-    let client = calling(addresses.policy(vec![address]), platform_hosts, identity)?;
+    let policy = addresses.policy(vec![address]);
+    let client = calling(policy, platform_hosts, identity, limits.max_bytes_in_flight.0)?;
     let asked = asked(&authorization).await?;
     let access = Access::new(asked.clone().unwrap_or_else(|| base.clone()), access(&authorization));
 
@@ -230,11 +231,17 @@ async fn asked(args: &AuthorizationArgs) -> Result<Option<Base>> {
 }
 
 /// What calls webhooks.
-fn calling(policy: AddressPolicy, platform_hosts: Vec<String>, identity: ClientIdentity) -> Result<WebhookClient> {
+fn calling(
+    policy: AddressPolicy,
+    platform_hosts: Vec<String>,
+    identity: ClientIdentity,
+    max_answer_bytes: usize,
+) -> Result<WebhookClient> {
     Ok(WebhookClient::new(Options {
         policy,
         platform_hosts,
         identity: Some(identity),
+        max_answer_bytes,
         ..Options::default()
     })?)
 }

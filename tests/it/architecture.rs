@@ -8,12 +8,18 @@ use serde_json::Value;
 /// What each package of the workspace may depend on, outside of tests. ARCHITECTURE.md says why.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ephemeral-review", &[]),
+    ("ephemeral-shares", &[]),
     ("structural-schema", &[]),
     ("ephemeral-index", &["structural-schema"]),
-    ("ephemeral-webhook-client", &["ephemeral-review"]),
+    ("ephemeral-webhook-client", &["ephemeral-review", "ephemeral-shares"]),
     (
         "ephemeral-apiserver",
-        &["ephemeral-index", "ephemeral-review", "structural-schema"],
+        &[
+            "ephemeral-index",
+            "ephemeral-review",
+            "ephemeral-shares",
+            "structural-schema",
+        ],
     ),
     ("ephemeral-kcp", &["ephemeral-index"]),
     ("ephemeral-webhook", &["ephemeral-review"]),
@@ -76,10 +82,10 @@ fn every_arrow_is_drawn_in_the_architecture() {
 }
 
 #[test]
-fn structural_schema_and_the_wire_types_stand_alone() {
+fn structural_schema_the_wire_types_and_shares_stand_alone() {
     for package in metadata()["packages"].as_array().unwrap() {
         let name = package["name"].as_str().unwrap();
-        if !["ephemeral-review", "structural-schema"].contains(&name) {
+        if !["ephemeral-review", "ephemeral-shares", "structural-schema"].contains(&name) {
             continue;
         }
         for dependency in package["dependencies"].as_array().unwrap() {

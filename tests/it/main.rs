@@ -23,6 +23,7 @@ mod kcp_manifests;
 mod kcp_rights;
 mod kcp_serve;
 mod kubectl;
+mod memory;
 mod shard_requests;
 mod threat_model;
 mod vectors;

@@ -127,7 +127,7 @@ pub enum ProviderFault {
         /// From a closed list.
         what: &'static str,
         /// For the log: the field errors of a schema-invalid answer.
-        errors: Vec<field::Error>,
+        errors: field::Errors,
     },
 }
 
@@ -204,18 +204,14 @@ pub struct Invalid {
     /// Name of the object; may be empty.
     pub name: String,
     /// At least one.
-    pub errors: Vec<field::Error>,
+    pub errors: field::Errors,
 }
 
 impl Invalid {
     /// As `apierrors.NewInvalid` words it.
     fn message(&self) -> String {
         let kind = qualified(&self.kind, &self.group);
-        format!(
-            "{kind} {} is invalid: {}",
-            quote(&self.name),
-            field::aggregate(&self.errors)
-        )
+        format!("{kind} {} is invalid: {}", quote(&self.name), self.errors.aggregate())
     }
 }
 

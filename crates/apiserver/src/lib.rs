@@ -5,6 +5,7 @@
 //! whoever wires a server together.
 
 pub mod authorize;
+mod body;
 pub mod certificates;
 pub mod create;
 pub mod discovery;
@@ -29,6 +30,7 @@ pub mod warning;
 pub mod webhook;
 
 pub use authorize::Authorizer;
+pub use body::AnswerBody;
 pub use fault::Fault;
 pub use service::{Server, ServerConfig};
 pub use status::Status;

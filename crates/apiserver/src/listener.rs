@@ -11,11 +11,13 @@ mod linger;
 mod request;
 mod serve;
 mod stats;
+mod streams;
 mod worded;
 
 pub use config::ListenerConfig;
 pub use connection::Connection;
 pub use request::Service;
+pub(crate) use request::header_bytes;
 pub use serve::serve;
 pub use stats::{Refusal, Stats};
 

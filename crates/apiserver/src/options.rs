@@ -98,12 +98,12 @@ impl CreateOptions {
                 field_manager: field_manager.into_owned(),
                 field_validation,
             }),
-            _ => Err(invalid_options("CreateOptions", errors.into_vec())),
+            _ => Err(invalid_options("CreateOptions", errors)),
         }
     }
 }
 
-fn invalid_options(kind: &str, errors: Vec<field::Error>) -> ClientFault {
+fn invalid_options(kind: &str, errors: field::Errors) -> ClientFault {
     ClientFault::Invalid(Box::new(Invalid {
         group: "meta.k8s.io".into(),
         kind: kind.into(),

@@ -9,19 +9,21 @@ use ephemeral_index::{Export, Nomination, ResourceSchema, Scope, Version};
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version as HttpVersion};
+use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use rustls_pki_types::UnixTime;
 use tokio::time::Instant;
 
 use crate::authorize::{Attributes, Authorizer, Decision, Undecided};
+use crate::body::AnswerBody;
 use crate::create::{Answered, Create, Heavy, Means};
 use crate::discovery::Documents;
 use crate::fault::{ClientFault, Fault, MAX_BODY_BYTES, NotAllowed, PlatformFault};
-use crate::flow::{Flow, FlowConfig};
+use crate::flow::{Flow, FlowConfig, Room};
 use crate::health::{self, Health};
 use crate::identity::{self, Caller, Identity, Trust};
-use crate::listener::{Connection, Service};
+use crate::listener::{Connection, Service, header_bytes};
 use crate::negotiate::negotiate_output;
 use crate::options::{self, ListOptions};
 use crate::request_info::{self, Api, Consumer, Discovery, RequestInfo, ResourceInfo, Route, Target, UnionPaths, Verb};
@@ -95,21 +97,31 @@ impl Server {
     }
 }
 
+impl Server {
+    /// What is under way.
+    pub fn flow(&self) -> &Flow {
+        &self.means.flow
+    }
+}
+
 impl Service for Server {
-    async fn call(&self, request: Request<Incoming>, connection: Arc<Connection>) -> Response<Full<Bytes>> {
+    async fn call(&self, request: Request<Incoming>, connection: Arc<Connection>) -> Response<AnswerBody> {
         let received = Instant::now();
         let (parts, mut body) = request.into_parts();
         let mut warnings = Warnings::new();
+        let mut room = None;
         let answered = self
-            .answer(&parts, &mut body, &connection, received, &mut warnings)
+            .answer(&parts, &mut body, &connection, received, &mut room, &mut warnings)
             .await;
         let mut response = match answered {
-            Ok(response) => response,
+            Ok(response) => in_room(response, room, &parts),
             Err(fault) => {
                 fault.log();
-                let unwanted = drain(body, &fault).await;
-                let mut response = respond::fault(&fault, &parts);
-                if unwanted > MOST_UNREAD && parts.version <= HttpVersion::HTTP_11 {
+                let unwanted = Unwanted::after(&fault);
+                let mut response = in_room(respond::fault(&fault, &parts), room, &parts);
+                // What it quotes may be large, and is in the answer now.
+                drop(fault);
+                if unwanted.drain(body).await > MOST_UNREAD && parts.version <= HttpVersion::HTTP_11 {
                     let headers = response.headers_mut();
                     headers.insert(CONNECTION, HeaderValue::from_static("close"));
                 }
@@ -121,29 +133,60 @@ impl Service for Server {
     }
 }
 
-/// Reads on, for a while, what a refused request still sends, and forgets it.
-///
-/// An answer that ends an HTTP/2 stream before its request has ended is followed by a reset, over which some clients,
-/// curl 7 among them, lose the answer. How much that was, bytes, beyond what Kubernetes would have read to find it too large.
-async fn drain(mut body: Incoming, fault: &Fault) -> usize {
-    const TIME: Duration = Duration::from_secs(2);
-    const OF_AN_OVERLOAD: usize = 64 * 1024;
-    let most = match fault {
-        Fault::Platform(_) => OF_AN_OVERLOAD,
-        Fault::Client(_) | Fault::Provider(_) => 2 * MAX_BODY_BYTES,
+/// An answer with the room that it takes until the client has taken it, or 429 where there is none.
+fn in_room(response: Response<respond::Body>, room: Option<Room>, parts: &Parts) -> Response<AnswerBody> {
+    let Some(mut room) = room else {
+        return response.map(AnswerBody::from);
     };
-    let mut drained = 0;
-    let reading = async {
-        while drained < most {
-            let Some(Ok(frame)) = body.frame().await else { break };
-            drained += frame.data_ref().map_or(0, Bytes::len);
+    let length = response.body().size_hint().exact().unwrap_or_default();
+    match room.answered(usize::try_from(length).unwrap_or(usize::MAX)) {
+        Ok(()) => response.map(|body| AnswerBody::held(body, room)),
+        Err(fault) => {
+            fault.log();
+            respond::fault(&fault, parts).map(AnswerBody::from)
         }
-    };
-    // Whoever takes longer has had the time to read the answer.
-    let _ = tokio::time::timeout(TIME, reading).await;
-    match fault {
-        Fault::Client(ClientFault::BodyTooLarge) => drained.saturating_sub(MAX_BODY_BYTES),
-        _ => drained,
+    }
+}
+
+/// What a refused request may still send.
+struct Unwanted {
+    /// Bytes that are read, at most.
+    most: usize,
+    /// Bytes of them that Kubernetes would have read too, to find the body too large.
+    wanted: usize,
+}
+
+impl Unwanted {
+    fn after(fault: &Fault) -> Self {
+        const OF_AN_OVERLOAD: usize = 64 * 1024;
+        Self {
+            most: match fault {
+                Fault::Platform(_) => OF_AN_OVERLOAD,
+                Fault::Client(_) | Fault::Provider(_) => 2 * MAX_BODY_BYTES,
+            },
+            wanted: match fault {
+                Fault::Client(ClientFault::BodyTooLarge) => MAX_BODY_BYTES,
+                _ => 0,
+            },
+        }
+    }
+
+    /// Reads on, for a while, what a refused request still sends, and forgets it.
+    ///
+    /// An answer that ends an HTTP/2 stream before its request has ended is followed by a reset, over which some clients,
+    /// curl 7 among them, lose the answer. How much that was, bytes, beyond what Kubernetes would have read.
+    async fn drain(self, mut body: Incoming) -> usize {
+        const TIME: Duration = Duration::from_secs(2);
+        let mut drained = 0;
+        let reading = async {
+            while drained < self.most {
+                let Some(Ok(frame)) = body.frame().await else { break };
+                drained += frame.data_ref().map_or(0, Bytes::len);
+            }
+        };
+        // Whoever takes longer has had the time to read the answer.
+        let _ = tokio::time::timeout(TIME, reading).await;
+        drained.saturating_sub(self.wanted)
     }
 }
 
@@ -154,6 +197,7 @@ impl Server {
         body: &mut Incoming,
         connection: &Connection,
         received: Instant,
+        room: &mut Option<Room>,
         warnings: &mut Warnings,
     ) -> Result<Response<Full<Bytes>>, Fault> {
         let info = match request_info::parse(&parts.method, parts.uri.path(), parts.uri.query(), self.union)? {
@@ -170,7 +214,11 @@ impl Server {
         options::timeout(parts.uri.query().unwrap_or_default())?;
         let snapshot = self.snapshot.load_full();
         match &info.target {
-            Target::Discovery(discovery) => self.discover(&snapshot, parts, &info, &identity, discovery),
+            Target::Discovery(discovery) => {
+                // Documents are compressed for each who asks.
+                *room = Some(self.means.flow.admit(&asker(&identity), 0)?);
+                self.discover(&snapshot, parts, &info, &identity, discovery)
+            }
             Target::Resource(resource) => {
                 let request = ResourceRequest {
                     server: self,
@@ -180,7 +228,7 @@ impl Server {
                     resource,
                     received,
                 };
-                request.answer(&identity, body, warnings).await
+                request.answer(&identity, body, room, warnings).await
             }
         }
     }
@@ -219,6 +267,14 @@ impl Server {
     }
 }
 
+/// Whose share an answer takes where no logical cluster is known for certain. No logical cluster has such a name.
+fn asker(identity: &Identity) -> String {
+    match identity {
+        Identity::ShardItself(name) => format!("shard {name}"),
+        Identity::Caller(caller) => format!("user {}", caller.user.username),
+    }
+}
+
 /// 404, unless what is asked for may merely not have been read yet.
 fn not_found(snapshot: &Snapshot) -> Fault {
     if snapshot.is_whole() {
@@ -243,6 +299,7 @@ impl ResourceRequest<'_> {
         &self,
         identity: &Identity,
         body: &mut Incoming,
+        room: &mut Option<Room>,
         warnings: &mut Warnings,
     ) -> Result<Response<Full<Bytes>>, Fault> {
         let consumer = match &self.info.consumer {
@@ -257,6 +314,9 @@ impl ResourceRequest<'_> {
         let _under_way = self.server.means.flow.begin()?;
         let nomination = self.nomination()?;
         let schema = self.permitted(caller, consumer, nomination).await?;
+        // The headers, and who the caller is by them.
+        let request = 2 * header_bytes(&self.parts.uri, &self.parts.headers);
+        let room = room.insert(self.server.means.flow.admit(consumer, request)?);
         let resource = self.schema(nomination, schema.as_deref())?;
         let version = self.version(&resource)?;
         // Whatever comes of the request, as `crdHandler.ServeHTTP`.
@@ -279,7 +339,7 @@ impl ResourceRequest<'_> {
                     object,
                     output,
                     include,
-                } = create.run(&self.server.means, self.parts, body, warnings).await?;
+                } = create.run(&self.server.means, self.parts, body, room, warnings).await?;
                 let responder = Responder::new(self.parts);
                 transform::object(
                     &responder,

@@ -80,7 +80,8 @@ impl Status {
 
     /// The JSON that Kubernetes sends: fields in the order of Go's struct, empty ones left out, no line end.
     pub fn to_json(&self) -> Vec<u8> {
-        let mut out = Object::begin();
+        let mut json = Vec::new();
+        let mut out = Object::begin(&mut json);
         out.field("kind", &"Status".into());
         out.field("apiVersion", &"v1".into());
         out.field("metadata", &Map::new().into());
@@ -88,10 +89,11 @@ impl Status {
         out.text("message", &self.message);
         out.text("reason", &self.reason);
         if let Some(details) = &self.details {
-            out.raw("details", &details.to_json());
+            details.write_json(out.key("details"));
         }
         out.field("code", &Value::Int(self.code.into()));
-        out.end()
+        out.end();
+        json
     }
 
     /// The same as an object, for encodings that sort keys.
@@ -103,54 +105,61 @@ impl Status {
 }
 
 impl Details {
-    fn to_json(&self) -> Vec<u8> {
-        let mut out = Object::begin();
+    fn write_json(&self, json: &mut Vec<u8>) {
+        let mut out = Object::begin(json);
         out.text("name", &self.name);
         out.text("group", &self.group);
         out.text("kind", &self.kind);
         out.text("uid", &self.uid);
+        for (i, cause) in self.causes.iter().enumerate() {
+            let json = if i == 0 { out.key("causes") } else { &mut *out.json };
+            json.push(if i == 0 { b'[' } else { b',' });
+            cause.write_json(json);
+        }
         if !self.causes.is_empty() {
-            let causes: Vec<_> = self.causes.iter().map(Cause::to_json).collect();
-            out.raw("causes", &[b"[".as_slice(), &causes.join(&b','), b"]"].concat());
+            out.json.push(b']');
         }
         if let Some(seconds) = self.retry_after_seconds {
             out.field("retryAfterSeconds", &Value::Int(seconds.into()));
         }
-        out.end()
+        out.end();
     }
 }
 
 impl Cause {
-    fn to_json(&self) -> Vec<u8> {
-        let mut out = Object::begin();
+    fn write_json(&self, json: &mut Vec<u8>) {
+        let mut out = Object::begin(json);
         out.text("reason", &self.reason);
         out.text("message", &self.message);
         out.text("field", &self.field);
-        out.end()
+        out.end();
     }
 }
 
-/// Writes a JSON object whose fields keep their order.
-struct Object(Vec<u8>);
+/// Writes a JSON object whose fields keep their order. All goes into one text, since causes may be megabytes.
+struct Object<'a> {
+    json: &'a mut Vec<u8>,
+    is_empty: bool,
+}
 
-impl Object {
-    fn begin() -> Self {
-        Self(vec![b'{'])
+impl<'a> Object<'a> {
+    fn begin(json: &'a mut Vec<u8>) -> Self {
+        json.push(b'{');
+        Self { json, is_empty: true }
     }
 
-    fn raw(&mut self, key: &str, json: &[u8]) {
-        if self.0.len() > 1 {
-            self.0.push(b',');
+    /// Where the value of a field goes.
+    fn key(&mut self, key: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.is_empty) {
+            self.json.push(b',');
         }
-        json::encode(&key.into(), &mut self.0);
-        self.0.push(b':');
-        self.0.extend_from_slice(json);
+        json::encode(&key.into(), self.json);
+        self.json.push(b':');
+        self.json
     }
 
     fn field(&mut self, key: &str, value: &Value) {
-        let mut json = Vec::new();
-        json::encode(value, &mut json);
-        self.raw(key, &json);
+        json::encode(value, self.key(key));
     }
 
     /// A string that is left out when empty (`omitempty`).
@@ -160,15 +169,20 @@ impl Object {
         }
     }
 
-    fn end(mut self) -> Vec<u8> {
-        self.0.push(b'}');
-        self.0
+    fn end(self) {
+        self.json.push(b'}');
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn json_of(details: &Details) -> String {
+        let mut json = Vec::new();
+        details.write_json(&mut json);
+        String::from_utf8(json).unwrap()
+    }
 
     #[test]
     fn fields_come_in_the_order_of_the_go_struct() {
@@ -192,7 +206,7 @@ mod tests {
             ..Details::default()
         };
         assert_eq!(
-            String::from_utf8(details.to_json()).unwrap(),
+            json_of(&details),
             r#"{"kind":"Tm","causes":[{"reason":"FieldValueRequired","message":"Required value","field":"spec"}]}"#
         );
     }

@@ -1,6 +1,7 @@
 //! `Warning` headers, written as kube-apiserver writes them.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 
 use http::header::{HeaderMap, HeaderValue, WARNING};
 
@@ -17,7 +18,9 @@ const MAX_ITEM_CHARS: usize = 256;
 #[derive(Debug, Default)]
 pub struct Warnings {
     texts: Vec<String>,
-    seen: HashSet<String>,
+    /// Hashes of the texts: one may be as long as a body, and is here while a webhook is called.
+    seen: HashSet<u64>,
+    hasher: RandomState,
     chars: usize,
     truncating: bool,
 }
@@ -31,17 +34,16 @@ impl Warnings {
     /// Adds a warning, unless it is empty, was added before, no longer fits, or has control characters: it would be no
     /// header then (`net.NewWarningHeader`).
     pub fn add(&mut self, text: &str) {
-        if text.is_empty() || self.is_full() || text.contains(char::is_control) || self.seen.contains(text) {
+        if text.is_empty() || self.is_full() || text.contains(char::is_control) {
             return;
         }
-        let mut text = text.to_owned();
-        self.seen.insert(text.clone());
+        if !self.seen.insert(self.hasher.hash_one(text)) {
+            return;
+        }
         if !self.truncating && self.chars + text.chars().count() > MAX_TOTAL_CHARS {
             self.start_truncating();
         }
-        if self.truncating {
-            truncate(&mut text);
-        }
+        let text = if self.truncating { cut(text) } else { text }.to_owned();
         self.chars += text.chars().count();
         self.texts.push(text);
     }
@@ -64,7 +66,9 @@ impl Warnings {
 
     fn start_truncating(&mut self) {
         self.truncating = true;
-        self.texts.iter_mut().for_each(truncate);
+        for text in &mut self.texts {
+            text.truncate(cut(text).len());
+        }
         self.chars = self.texts.iter().map(|text| text.chars().count()).sum();
     }
 }
@@ -77,9 +81,10 @@ impl<S: AsRef<str>> Extend<S> for Warnings {
     }
 }
 
-fn truncate(text: &mut String) {
-    if let Some((end, _)) = text.char_indices().nth(MAX_ITEM_CHARS) {
-        text.truncate(end);
+fn cut(text: &str) -> &str {
+    match text.char_indices().nth(MAX_ITEM_CHARS) {
+        Some((end, _)) => &text[..end],
+        None => text,
     }
 }
 

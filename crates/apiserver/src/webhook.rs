@@ -15,7 +15,8 @@ pub type Snapshot = ephemeral_index::Snapshot<Handle>;
 
 /// One webhook of one nomination, with its connections, its bulkhead and its TLS settings.
 pub trait Webhook: Send + Sync + 'static {
-    /// Sends one review and waits for the answer: one attempt, never retried once a byte was sent.
+    /// Sends one review and waits for the answer: one attempt, never retried once a byte was sent. The memory of answers
+    /// is bounded by whoever makes the calls.
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Bytes, CallError>>;
 }
 
@@ -44,6 +45,6 @@ pub enum CallError {
     Unreachable,
     /// An answer came that is none: not 200, or larger than 3 MiB. Never ignored.
     BadAnswer,
-    /// This host lacks something, such as descriptors, to make the call; nothing was sent. Never ignored.
-    NotMade,
+    /// This host lacks something for the call, such as descriptors or room for the answer. Never ignored.
+    Overloaded,
 }

@@ -16,6 +16,7 @@ mod scale;
 mod schema;
 mod serde_impls;
 mod size;
+mod unknown;
 mod validate;
 pub mod value;
 pub mod yaml;

@@ -38,8 +38,8 @@ pub enum Reason {
     #[error("{0}")]
     Rule(#[source] cel::RuleError),
     /// The default does not satisfy the schema it is part of.
-    #[error("the default is invalid: {}", field::aggregate(.0))]
-    InvalidDefault(Vec<field::Error>),
+    #[error("the default is invalid: {}", .0.aggregate())]
+    InvalidDefault(field::Errors),
     /// The schema nests deeper, or has more parts, than this crate takes.
     #[error("the schema must have at most {limit} {of}")]
     TooLarge {

@@ -3,11 +3,8 @@
 
 use crate::field::Path;
 use crate::node::Node;
+use crate::unknown::Unknown;
 use crate::value::{Map, Value, deeper};
-
-/// Paths of unknown fields that are told, bytes. A long key above many unknown fields would repeat itself without end;
-/// fields beyond are removed all the same.
-const PATH_BYTES: usize = 4 << 20;
 
 /// Removes what a resource's schema does not know and returns the paths, sorted.
 pub(crate) fn prune(root: &Node, object: &mut Map) -> Vec<String> {
@@ -18,8 +15,7 @@ pub(crate) fn prune(root: &Node, object: &mut Map) -> Vec<String> {
     } else {
         pruner.fields(root, object, true, &path);
     }
-    pruner.unknown.sort_unstable();
-    pruner.unknown
+    pruner.unknown.into_sorted()
 }
 
 /// Removes what a schema does not know from a part of an object.
@@ -29,8 +25,7 @@ pub(crate) fn prune_value(node: &Node, value: &mut Value) {
 
 #[derive(Default)]
 struct Pruner {
-    unknown: Vec<String>,
-    bytes: usize,
+    unknown: Unknown,
 }
 
 /// Fields that every resource has, whatever its schema says.
@@ -104,10 +99,6 @@ impl Pruner {
     }
 
     fn record(&mut self, path: &Path<'_>) {
-        if self.bytes < PATH_BYTES {
-            let path = path.joined();
-            self.bytes += path.len();
-            self.unknown.push(path);
-        }
+        self.unknown.record(|| path.joined());
     }
 }

@@ -107,10 +107,10 @@ impl Schema {
 
     /// Validates an object that was pruned and defaulted. The errors are in the order in which Kubernetes tells them;
     /// where Go takes fields in any order, here they are sorted.
-    pub fn validate(&self, object: &Map, options: ValidateOptions<'_>) -> Vec<field::Error> {
+    pub fn validate(&self, object: &Map, options: ValidateOptions<'_>) -> field::Errors {
         let mut errors = field::Errors::new();
         self.validate_after(object, options, &mut errors);
-        errors.into_vec()
+        errors
     }
 
     /// Validates an object of which `errors` tells what is wrong with its metadata: like other errors these keep rules
@@ -172,16 +172,16 @@ fn prepare_defaults(node: &mut Node, defaults: Defaults, path: &Path<'_>, proble
     });
 }
 
-fn prepare_default(node: &Node, default: &mut Value) -> Vec<field::Error> {
+fn prepare_default(node: &Node, default: &mut Value) -> field::Errors {
     prune::prune_value(node, default);
     let path = Path::root();
     if let Err(error) = embedded::coerce_value(node, default, &path) {
-        return vec![error];
+        return error.into();
     }
     let mut errors = field::Errors::new();
     validate::validate_default(node, default, &mut errors);
     if let Value::Object(map) = default {
         validate::validate_embedded(node, map, &path, &mut errors);
     }
-    errors.into_vec()
+    errors
 }

@@ -27,7 +27,7 @@ fn compile(name: &str) -> Result<Schema, String> {
     Schema::compile(&yaml::decode(text.as_bytes()).unwrap().value).map_err(|problems| problems[0].to_string())
 }
 
-fn validate(schema: &Schema, name: &str, object: &str) -> Vec<field::Error> {
+fn validate(schema: &Schema, name: &str, object: &str) -> field::Errors {
     let text = fs::read(case(name).join(object)).unwrap();
     let object = json::decode(&text).unwrap().value;
     schema.validate(object.as_object().unwrap(), ValidateOptions::default())
@@ -55,7 +55,7 @@ fn a_dear_rule_is_stopped_by_the_budget() {
 #[test]
 fn names_are_escaped() {
     let schema = compile("val-cel-names").unwrap();
-    assert_eq!(validate(&schema, "val-cel-names", "object-good.json"), []);
+    assert_eq!(*validate(&schema, "val-cel-names", "object-good.json"), []);
     let errors = validate(&schema, "val-cel-names", "object-bad.json");
     assert!(errors[0].to_string().contains("names not resolved"), "{errors:?}");
 }
@@ -63,5 +63,5 @@ fn names_are_escaped() {
 #[test]
 fn a_create_has_no_old_object() {
     let schema = compile("val-cel-oldself").unwrap();
-    assert_eq!(validate(&schema, "val-cel-oldself", "object.json"), []);
+    assert_eq!(*validate(&schema, "val-cel-oldself", "object.json"), []);
 }

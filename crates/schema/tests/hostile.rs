@@ -169,6 +169,84 @@ fn the_paths_of_unknown_fields_do_not_multiply_without_end() {
     assert_eq!(left, Some(&Value::Object(Map::new())));
 }
 
+/// Many items under a key of a megabyte, each of them wrong in a way that tells its path or what it holds.
+#[test]
+fn errors_below_a_long_key_are_bounded() {
+    let long = "k".repeat(1 << 20);
+    let embedded =
+        r#"{"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"a": {"type": "string"}}}"#;
+    let list = |item: &str, more: &str| {
+        format!(r#"{{"type": "object", "additionalProperties": {{"type": "array", "items": {item}{more}}}}}"#)
+    };
+    let rule = r#"{"type": "string", "maxLength": 1, "x-kubernetes-validations": [{"rule": "self == 'y'"}]}"#;
+    let set = r#", "x-kubernetes-list-type": "set""#;
+    let bounded = r#", "maxItems": 20000"#;
+    for (spec, item) in [
+        (list(r#"{"type": "integer"}"#, ""), r#""x""#),
+        (list(embedded, ""), "{}"),
+        (
+            list(embedded, ""),
+            r#"{"apiVersion": "v1", "kind": "K", "metadata": {"labels": {"": ""}}}"#,
+        ),
+        (list(embedded, ""), r#"{"metadata": {"u1": 1, "u2": 2}}"#),
+        (list(r#"{"type": "integer"}"#, set), "$, $"),
+        (list(rule, bounded), r#""x""#),
+    ] {
+        let schema = with_spec(&spec);
+        let items: Vec<_> = (0..20_000).map(|i| item.replace('$', &i.to_string())).collect();
+        let text = format!(r#"{{"{long}": [{}]}}"#, items.join(","));
+        let mut object = object(parse(&text));
+        let start = Instant::now();
+        schema.coerce(&mut object).unwrap();
+        let errors = schema.validate(&object, ValidateOptions::default());
+        let text: usize = errors.iter().map(|error| error.to_string().len()).sum();
+        assert!(errors.omitted() > 0 && text < 12 << 20, "{spec}: {text} bytes");
+        assert!(errors.aggregate().ends_with(" more]"), "{spec}");
+        assert!(start.elapsed() < SOON, "{spec}: {:?}", start.elapsed());
+    }
+}
+
+/// Each level of a list quotes all that is below it.
+#[test]
+fn values_that_are_quoted_at_each_level_are_bounded() {
+    let mut spec = r#"{"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}"#.to_owned();
+    let mut value = format!(r#"["{}"]"#, "x".repeat(1 << 20));
+    for _ in 0..8 {
+        spec = format!(r#"{{"type": "array", "x-kubernetes-list-type": "set", "items": {spec}}}"#);
+        value = format!("[{value},[]]");
+    }
+    let value = format!("[{value},{value}]");
+    let schema = with_spec(&format!(
+        r#"{{"type": "array", "x-kubernetes-list-type": "set", "items": {spec}}}"#
+    ));
+    let errors = schema.validate(&object(parse(&value)), ValidateOptions::default());
+    assert!(!errors.is_empty() && errors.aggregate().len() < 12 << 20);
+}
+
+/// All labels of a megabyte are none.
+#[test]
+fn labels_without_number_make_errors_of_bounded_size() {
+    let labels: Map = (0..100_000).map(|i| (format!("-{i}"), Value::from("-"))).collect();
+    let metadata: Map = [("name", Value::from("a")), ("labels", labels.into())]
+        .into_iter()
+        .collect();
+    let errors = meta::validate(&metadata, MetaOptions::unnamed(Scope::Cluster));
+    assert_eq!(errors.len() + errors.omitted(), 200_000);
+    assert!(errors.aggregate().len() < 5 << 20, "{}", errors.aggregate().len());
+}
+
+/// Owner references that all want to control are quoted whole for each.
+#[test]
+fn controllers_without_number_are_bounded() {
+    let reference = r#"{"apiVersion":"v1","kind":"K","name":"n","uid":"u","controller":true}"#;
+    let references = vec![reference; 40_000].join(",");
+    let metadata = parse(&format!(r#"{{"name":"a","ownerReferences":[{references}]}}"#));
+    let start = Instant::now();
+    let errors = meta::validate(metadata.as_object().unwrap(), MetaOptions::unnamed(Scope::Cluster));
+    assert_eq!((errors.len(), errors.omitted()), (1, 39_998));
+    assert!(start.elapsed() < SOON);
+}
+
 /// Many rules, or many levels, that each quote the same long value.
 #[test]
 fn errors_take_bounded_memory() {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use ephemeral_shares::{Party, Taken};
 use http::HeaderMap;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
@@ -15,8 +16,17 @@ use crate::error::CallError;
 /// single bytes would cost this server a thousand times what it costs the webhook.
 const MAX_PIECES: usize = 65_536;
 
-/// Reads a body of at most [`MAX_ANSWER`] bytes. What is announced to be larger is not read at all.
-pub(crate) async fn read(mut body: Incoming, blame: impl Fn(hyper::Error) -> CallError) -> Result<Bytes, CallError> {
+/// The beginning of an answer that is not counted, bytes: most answers are no longer, and find room however much others
+/// take.
+const UNCOUNTED: usize = 16 * 1024;
+
+/// Reads a body of at most [`MAX_ANSWER`] bytes. What is announced to be larger is not read at all. What arrives is
+/// counted with the `party` until the last copy of it is gone, and where there is no room for more, the call ends.
+pub(crate) async fn read(
+    mut body: Incoming,
+    party: &Party,
+    blame: impl Fn(hyper::Error) -> CallError,
+) -> Result<Bytes, CallError> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > MAX_ANSWER {
         return Err(CallError::TooLarge);
@@ -24,13 +34,21 @@ pub(crate) async fn read(mut body: Incoming, blame: impl Fn(hyper::Error) -> Cal
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     let mut pieces = 0;
+    let mut length = 0;
+    let mut room: Option<Taken> = None;
     while let Some(frame) = body.frame().await {
         pieces += 1;
         let Ok(data) = frame.map_err(&blame)?.into_data() else {
             continue;
         };
-        if first.len() + all.len() + data.len() > MAX_ANSWER || pieces > MAX_PIECES {
+        length += data.len();
+        if length > MAX_ANSWER || pieces > MAX_PIECES {
             return Err(CallError::TooLarge);
+        }
+        match &mut room {
+            Some(room) => room.resize(length)?,
+            None if length > UNCOUNTED => room = Some(party.take(length)?),
+            None => {}
         }
         if first.is_empty() && all.is_empty() {
             first = data;
@@ -43,7 +61,23 @@ pub(crate) async fn read(mut body: Incoming, blame: impl Fn(hyper::Error) -> Cal
         }
         all.extend_from_slice(&data);
     }
-    Ok(if all.is_empty() { first } else { all.freeze() })
+    let bytes = if all.is_empty() { first } else { all.freeze() };
+    Ok(match room {
+        Some(room) => Bytes::from_owner(Counted { bytes, _room: room }),
+        None => bytes,
+    })
+}
+
+/// An answer with the room that it takes.
+struct Counted {
+    bytes: Bytes,
+    _room: Taken,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// How long the webhook promises to keep the connection open: `Keep-Alive: timeout=<seconds>`, which Node.js and

@@ -1,24 +1,16 @@
 //! The bulkhead of one webhook: how many calls may be in flight, and how many of them for one consumer.
 
-use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use ephemeral_shares::{self as shares, Shares, Taken};
 
 /// Places for the calls of one webhook. There is no queue: whoever finds no place is told so at once.
 ///
 /// One consumer holds at most a quarter (rounded up) of the places, so that no consumer alone can keep the others out.
 #[derive(Debug)]
 pub(crate) struct Bulkhead {
-    places: u32,
-    share: u32,
-    taken: Mutex<Taken>,
-}
-
-#[derive(Debug, Default)]
-struct Taken {
-    total: u32,
-    /// Consumers with at least one place: never more entries than places.
-    by_consumer: HashMap<Arc<str>, u32>,
+    places: Arc<Shares>,
 }
 
 /// Why there is no place.
@@ -34,53 +26,22 @@ pub enum Full {
 
 /// A place; it is free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
-    bulkhead: &'a Bulkhead,
-    consumer: Arc<str>,
-}
+pub(crate) struct Place(#[allow(dead_code, reason = "held for its drop")] Taken);
 
 impl Bulkhead {
     pub(crate) fn new(places: NonZeroU32) -> Self {
+        let number = |places: u32| usize::try_from(places).unwrap_or(usize::MAX);
         Self {
-            places: places.get(),
-            share: places.get().div_ceil(4),
-            taken: Mutex::default(),
+            places: Shares::new(number(places.get()), number(places.get().div_ceil(4))),
         }
     }
 
-    pub(crate) fn enter(&self, consumer: Arc<str>) -> Result<Place<'_>, Full> {
-        let mut taken = self.lock();
-        if taken.by_consumer.get(&consumer).is_some_and(|&held| held >= self.share) {
-            return Err(Full::Share);
-        }
-        if taken.total >= self.places {
-            return Err(Full::Webhook);
-        }
-        taken.total += 1;
-        *taken.by_consumer.entry(Arc::clone(&consumer)).or_default() += 1;
-        drop(taken);
-        Ok(Place {
-            bulkhead: self,
-            consumer,
+    pub(crate) fn enter(&self, consumer: &str) -> Result<Place, Full> {
+        let taken = self.places.party(consumer).take(1);
+        taken.map(Place).map_err(|full| match full {
+            shares::Full::Whole => Full::Webhook,
+            shares::Full::Share => Full::Share,
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        // The counts are changed by code that cannot panic in between.
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let mut taken = self.bulkhead.lock();
-        taken.total -= 1;
-        if let Some(held) = taken.by_consumer.get_mut(&self.consumer) {
-            *held -= 1;
-            if *held == 0 {
-                taken.by_consumer.remove(&self.consumer);
-            }
-        }
     }
 }
 
@@ -92,10 +53,10 @@ mod tests {
         Bulkhead::new(NonZeroU32::new(places).unwrap())
     }
 
-    fn fill<'a>(bulkhead: &'a Bulkhead, consumer: &str) -> (Vec<Place<'a>>, Full) {
+    fn fill(bulkhead: &Bulkhead, consumer: &str) -> (Vec<Place>, Full) {
         let mut places = Vec::new();
         loop {
-            match bulkhead.enter(consumer.into()) {
+            match bulkhead.enter(consumer) {
                 Ok(place) => places.push(place),
                 Err(full) => return (places, full),
             }
@@ -116,7 +77,7 @@ mod tests {
         fn into_counts(self) -> (usize, Full);
     }
 
-    impl IntoCounts for (Vec<Place<'_>>, Full) {
+    impl IntoCounts for (Vec<Place>, Full) {
         fn into_counts(self) -> (usize, Full) {
             (self.0.len(), self.1)
         }
@@ -134,16 +95,15 @@ mod tests {
         let bulkhead = bulkhead(6);
         let held: Vec<_> = ["a", "b", "c"].map(|consumer| fill(&bulkhead, consumer).0).into();
         assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2]);
-        assert_eq!(bulkhead.enter("d".into()).unwrap_err(), Full::Webhook);
+        assert_eq!(bulkhead.enter("d").unwrap_err(), Full::Webhook);
     }
 
     #[test]
-    fn a_dropped_place_is_free_and_forgotten() {
+    fn a_dropped_place_is_free() {
         let bulkhead = bulkhead(4);
         for consumer in 0..1000 {
-            let _place = bulkhead.enter(consumer.to_string().into()).unwrap();
+            let _place = bulkhead.enter(&consumer.to_string()).unwrap();
         }
-        let taken = bulkhead.lock();
-        assert_eq!((taken.total, taken.by_consumer.len()), (0, 0));
+        assert_eq!(bulkhead.places.taken(), 0);
     }
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::ArcSwapOption;
+use ephemeral_shares::Shares;
 use rustls::ClientConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::version::{TLS12, TLS13};
 use tokio::sync::Semaphore;
 
+use crate::MAX_ANSWER;
 use crate::dial::Dialer;
 use crate::endpoint::{self, Endpoint, EndpointSpec};
 use crate::error::EndpointProblem;
@@ -33,6 +35,9 @@ pub struct Options {
     /// The idle connections that are kept for later, of all endpoints together: each is a descriptor. A connection
     /// that finds no place is closed after its call.
     pub max_idle_connections: usize,
+    /// The bytes of answers that are in memory, of all endpoints together, at least [`MAX_ANSWER`]; those of one
+    /// provider's logical cluster may take a quarter, and at least as much. The beginning of each answer is not counted.
+    pub max_answer_bytes: usize,
 }
 
 impl Default for Options {
@@ -44,6 +49,7 @@ impl Default for Options {
             identity: None,
             resolver: Arc::new(SystemResolver::default()),
             max_idle_connections: 1024,
+            max_answer_bytes: 256 * 1024 * 1024,
         }
     }
 }
@@ -68,6 +74,7 @@ pub(crate) struct Common {
     pub(crate) dialer: Dialer,
     pub(crate) identity: ArcSwapOption<ClientIdentity>,
     pub(crate) idle_places: Arc<Semaphore>,
+    pub(crate) answers: Arc<Shares>,
     trust: TrustStore,
     provider: Arc<CryptoProvider>,
 }
@@ -82,6 +89,10 @@ impl WebhookClient {
             dialer: Dialer::new(options.policy, surroundings, options.resolver),
             identity: ArcSwapOption::from_pointee(options.identity),
             idle_places: Arc::new(Semaphore::new(options.max_idle_connections.min(Semaphore::MAX_PERMITS))),
+            answers: Shares::new(
+                options.max_answer_bytes.max(MAX_ANSWER),
+                (options.max_answer_bytes / 4).max(MAX_ANSWER),
+            ),
             trust: TrustStore::new(provider.signature_verification_algorithms),
             provider,
         });
@@ -95,6 +106,11 @@ impl WebhookClient {
         let url = endpoint::parse(&self.common, spec)?;
         let verifier = self.common.trust.verifier(spec.ca_bundle, now)?;
         Ok(Endpoint::new(Arc::clone(&self.common), spec, verifier, url))
+    }
+
+    /// The bytes of answers that are in memory, but for the beginning of each.
+    pub fn answer_bytes(&self) -> usize {
+        self.common.answers.taken()
     }
 
     /// Shows another identity from now on, and says whether it is another. Connections that were opened with the

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use ephemeral_shares::Party;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::Full;
@@ -73,6 +74,8 @@ pub struct Endpoint {
     url: WebhookUrl,
     verifier: Arc<Verifier>,
     bulkhead: Bulkhead,
+    /// Whose share the answers take.
+    answers: Party,
     /// Made when first called, and anew when the client identity has changed.
     session: Mutex<Option<Arc<Session>>>,
 }
@@ -101,6 +104,7 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("kcp-ephemeral/", en
 impl Endpoint {
     pub(crate) fn new(common: Arc<Common>, spec: &EndpointSpec<'_>, verifier: Arc<Verifier>, url: WebhookUrl) -> Self {
         Self {
+            answers: common.answers.party(spec.cluster),
             common,
             cluster: spec.cluster.into(),
             url,
@@ -112,7 +116,7 @@ impl Endpoint {
 
     /// Calls the webhook once. Dropping the future cancels the call and frees its place.
     pub async fn call(&self, call: Call) -> Result<Answer, CallError> {
-        let _place = self.bulkhead.enter(Arc::clone(&call.consumer))?;
+        let _place = self.bulkhead.enter(&call.consumer)?;
         let progress = Progress::default();
         timeout_at(call.deadline, self.exchange(&call, &progress))
             .await
@@ -130,7 +134,7 @@ impl Endpoint {
             client_certificate_requested: lease.about().certificate_requested,
             protocol: lease.protocol(),
             connected: progress.timing(),
-            body: answer::read(response.into_body(), |error| lease.blame(error)).await?,
+            body: answer::read(response.into_body(), &self.answers, |error| lease.blame(error)).await?,
         };
         lease.finish(keep_alive);
         Ok(answer)

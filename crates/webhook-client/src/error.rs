@@ -75,6 +75,9 @@ pub enum CallError {
     /// This host lacks something, such as descriptors, to make the call. Not the webhook's fault.
     #[error("this host cannot make the call")]
     Local(#[source] io::Error),
+    /// There is no room for the answer.
+    #[error("there is no room for the answer")]
+    NoRoom(#[from] ephemeral_shares::Full),
 }
 
 /// What a failed call means for the request that needed it.
@@ -86,7 +89,7 @@ pub enum Failure {
     Unreachable,
     /// The webhook answered, but not with an answer. Never ignored.
     BadAnswer,
-    /// This host is at fault. Never ignored.
+    /// This host is at fault, or has no room for the answer. Never ignored.
     Local,
 }
 
@@ -102,7 +105,7 @@ impl CallError {
             | Self::TimedOut(_)
             | Self::Broken(_) => Failure::Unreachable,
             Self::Malformed(_) | Self::Status(_) | Self::TooLarge => Failure::BadAnswer,
-            Self::Local(_) => Failure::Local,
+            Self::Local(_) | Self::NoRoom(_) => Failure::Local,
         }
     }
 
@@ -121,6 +124,7 @@ impl CallError {
             Self::Status(_) => "status",
             Self::TooLarge => "too_large",
             Self::Local(_) => "local",
+            Self::NoRoom(_) => "no_room",
         }
     }
 }

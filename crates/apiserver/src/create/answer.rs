@@ -1,7 +1,6 @@
 //! Step 6 of a create: the webhook's answer, held against the question and the schema.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use ephemeral_index::SpecOwnership;
 use ephemeral_review::{self as wire, ReviewResponse, Verdict};
@@ -80,16 +79,16 @@ pub(crate) fn read(
     if !errors.is_empty() {
         // The question was judged before its numbers lost their points, which can make two items of a set the same:
         // what is wrong with the question itself is not the webhook's fault.
+        let mut excused = field::Errors::new();
         let options = asked.validate_options().ignoring_required_status();
-        let excused = asked.schema.validate(&question.object, options);
-        let excused: HashSet<_> = excused.iter().map(ToString::to_string).collect();
-        errors.retain(|error| !excused.contains(&error.to_string()));
+        asked.schema.validate_after(&question.object, options, &mut excused);
+        errors.excuse(&excused);
     }
     if errors.is_empty() {
         json::settle_numbers(&mut object);
         Ok(object)
     } else {
-        Err(faults.invalid(errors.into_vec()))
+        Err(faults.invalid(errors))
     }
 }
 
@@ -221,12 +220,12 @@ impl Faults {
         ProviderFault::BrokenContract {
             resource: self.resource.clone(),
             what,
-            errors: Vec::new(),
+            errors: field::Errors::new(),
         }
         .into()
     }
 
-    fn invalid(&self, errors: Vec<field::Error>) -> Fault {
+    fn invalid(&self, errors: field::Errors) -> Fault {
         let what = "its object is not valid by the schema";
         ProviderFault::BrokenContract {
             resource: self.resource.clone(),

@@ -8,6 +8,7 @@ mod review;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ephemeral_index::{FailurePolicy, Nomination, Problem, ResourceSchema, Usable};
 use http::HeaderValue;
 use http::request::Parts;
@@ -16,7 +17,7 @@ use structural_schema::Map;
 use tokio::time::Instant;
 
 use crate::fault::{ClientFault, Fault, PlatformFault, ProviderFault, qualified};
-use crate::flow::{Flow, RequestBody};
+use crate::flow::{Flow, Room};
 use crate::identity::Caller;
 use crate::negotiate::{self, Media, Output};
 use crate::options::{self, CreateOptions};
@@ -66,6 +67,15 @@ pub struct Answered {
     pub(crate) include: IncludeObject,
 }
 
+/// What the webhook is to be asked.
+struct Calling<'a> {
+    usable: &'a Usable<Handle>,
+    asked: Arc<Asked>,
+    question: Question,
+    /// When the answer must be there.
+    deadline: Instant,
+}
+
 /// What the steps need of the server.
 #[derive(Clone, Debug)]
 pub struct Means {
@@ -78,9 +88,16 @@ pub struct Means {
 impl Create<'_> {
     /// Steps 3 to 7 (1 and 2 found the caller and the nomination): the object that the consumer gets, and in which
     /// form. Warnings are collected on the way, for an error too.
-    pub async fn run<B>(self, means: &Means, parts: &Parts, body: B, warnings: &mut Warnings) -> Result<Answered, Fault>
+    pub async fn run<B>(
+        self,
+        means: &Means,
+        parts: &Parts,
+        body: B,
+        room: &mut Room,
+        warnings: &mut Warnings,
+    ) -> Result<Answered, Fault>
     where
-        B: Body<Data = bytes::Bytes> + Unpin,
+        B: Body<Data = Bytes> + Unpin,
     {
         let client_timeout = options::timeout(parts.uri.query().unwrap_or_default())?;
         let usable = self.usable()?;
@@ -88,7 +105,7 @@ impl Create<'_> {
         let query = parts.uri.query().unwrap_or_default();
         let output = negotiate::negotiate_output(parts)?;
         let input = negotiate::negotiate_input(&parts.headers)?;
-        let body = means.flow.read(means.flow.reserve(&parts.headers)?, body).await?;
+        let body = means.flow.read(&parts.headers, body, room).await?;
         let asked = Arc::new(self.asked(query)?);
         let question = means
             .read(&self.webhook_key(), &asked, input.media()?, body, warnings)
@@ -98,7 +115,13 @@ impl Create<'_> {
         // The webhook's time begins when it is called, the client's when the request came.
         let given = Instant::now() + usable.timeout;
         let deadline = client_timeout.map_or(given, |timeout| given.min(self.received + timeout));
-        let object = self.answer(means, usable, asked, question, deadline, warnings).await?;
+        let call = Calling {
+            usable,
+            asked,
+            question,
+            deadline,
+        };
+        let object = self.answer(means, call, room, warnings).await?;
         Ok(Answered {
             object,
             output,
@@ -145,12 +168,16 @@ impl Create<'_> {
     async fn answer(
         &self,
         means: &Means,
-        usable: &Usable<Handle>,
-        asked: Arc<Asked>,
-        question: Question,
-        deadline: Instant,
+        calling: Calling<'_>,
+        room: &mut Room,
         warnings: &mut Warnings,
     ) -> Result<Map, Fault> {
+        let Calling {
+            usable,
+            asked,
+            question,
+            deadline,
+        } = calling;
         let sent = Sent::new(usable.review_version, usable.spec_ownership);
         let body = sent
             .encode(&asked, &question, self.nomination, self.consumer, &self.caller.user)
@@ -159,6 +186,8 @@ impl Create<'_> {
         if body.len() > ephemeral_review::MAX_REQUEST_BYTES {
             return Err(ClientFault::BodyTooLarge.into());
         }
+        // The answer is counted where it is read.
+        room.resize(question.memory + body.len())?;
         let call = Call {
             body,
             consumer: self.consumer.into(),
@@ -181,7 +210,7 @@ impl Create<'_> {
                 Ok(question.object)
             }
             Err(CallError::Unreachable) => Err(self.unreachable()),
-            Err(CallError::NotMade) => Err(PlatformFault::Overloaded.into()),
+            Err(CallError::Overloaded) => Err(PlatformFault::Overloaded.into()),
             Err(CallError::BadAnswer) => Err(ProviderFault::BadAnswer {
                 resource: self.resource_name(),
                 why: "it is not HTTP 200, or too large",
@@ -222,20 +251,20 @@ pub(crate) fn not_usable(nomination: &Nomination<Handle>, problem: &Problem) -> 
 }
 
 impl Means {
-    /// Step 4. The body's room is given back as soon as the object is read.
+    /// Step 4.
     async fn read(
         &self,
         webhook: &str,
         asked: &Arc<Asked>,
         media: Media,
-        body: RequestBody,
+        body: Bytes,
         warnings: &mut Warnings,
     ) -> Result<Question, Fault> {
-        let heavy = body.bytes().len() >= LARGE_BODY || asked.schema.has_costly_rules();
+        let heavy = body.len() >= LARGE_BODY || asked.schema.has_costly_rules();
         let asked = Arc::clone(asked);
         let read = move || {
             let mut warnings = Vec::new();
-            (asked.read(media, body.bytes(), &mut warnings), warnings)
+            (asked.read(media, &body, &mut warnings), warnings)
         };
         let (question, texts) = self.perform(webhook, heavy, read).await?;
         warnings.extend(texts);
@@ -249,7 +278,7 @@ impl Means {
         asked: Arc<Asked>,
         question: Question,
         sent: Sent,
-        body: bytes::Bytes,
+        body: Bytes,
         warnings: &mut Warnings,
     ) -> Result<Map, Fault> {
         let heavy = body.len() >= LARGE_BODY || asked.schema.has_costly_rules();

@@ -37,6 +37,8 @@ pub(crate) struct Question {
     pub(crate) object: Map,
     /// `metadata.name`, generated if need be; empty if the consumer gave none, since a question needs none.
     pub(crate) name: String,
+    /// About the memory that the object takes, bytes.
+    pub(crate) memory: usize,
 }
 
 impl Asked {
@@ -88,11 +90,11 @@ impl Asked {
             object.insert("metadata", metadata);
             let options = self.validate_options().ignoring_required_status();
             self.schema.validate_after(&object, options, &mut errors);
-            errors.into_vec()
+            errors
         } else {
             // As `ValidateTypeMeta`, which ends the validation.
             let must = format!("must be {}", self.kind());
-            vec![field::Error::invalid(&Path::root().child("kind"), &*kind, must)]
+            field::Error::invalid(&Path::root().child("kind"), &*kind, must).into()
         };
         if !errors.is_empty() {
             let group = self.resource.group.to_string();
@@ -108,7 +110,8 @@ impl Asked {
             warnings.extend(meta::finalizer_warnings(metadata));
         }
         settle_numbers(&mut object);
-        Ok(Question { object, name })
+        let memory = object.memory();
+        Ok(Question { object, name, memory })
     }
 
     /// As `unstructuredSchemaCoercer.apply`: metadata is read as what it is, and unknown fields go. An object of

@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use hyper::server::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioTimer;
+
+use super::streams::Streams;
 
 /// Largest header list, bytes, as kube-apiserver's `MaxHeaderBytes`: a user may be in hundreds of groups, each a header.
 pub(super) const MAX_HEADER_BYTES: usize = 1024 * 1024;
@@ -30,6 +32,9 @@ pub struct ListenerConfig {
     pub idle_timeout: Duration,
     /// How long a connection that is told to end may stay open without a request.
     pub goodbye: Duration,
+    /// How long a request on HTTP/2 may take until its answer has been taken; then its stream is reset. A client that
+    /// takes other answers keeps the connection busy, so that the idle time says nothing of this one.
+    pub request_timeout: Duration,
     /// Requests at once on one connection of HTTP/2.
     pub max_concurrent_streams: u32,
     /// How long after the shutdown began new connections are still accepted, so that balancers see `readyz` fail first.
@@ -47,6 +52,8 @@ impl Default for ListenerConfig {
             header_timeout: Duration::from_secs(32),
             idle_timeout: Duration::from_secs(90),
             goodbye: Duration::from_secs(5),
+            // A body, a webhook, and an answer that waits as long as on an idle connection, with some room.
+            request_timeout: Duration::from_mins(3),
             max_concurrent_streams: 250,
             shutdown_delay: Duration::ZERO,
             drain_timeout: Duration::from_secs(35),
@@ -65,9 +72,9 @@ impl ListenerConfig {
         builder
     }
 
-    pub(super) fn http2(&self) -> http2::Builder<TokioExecutor> {
+    pub(super) fn http2(&self) -> http2::Builder<Streams> {
         const KIB: u32 = 1024;
-        let mut builder = http2::Builder::new(TokioExecutor::new());
+        let mut builder = http2::Builder::new(Streams(self.request_timeout));
         builder
             .timer(TokioTimer::new())
             .max_header_list_size(u32::try_from(HYPER_HEADER_BYTES).expect("2 MiB"))
@@ -77,6 +84,8 @@ impl ListenerConfig {
             // waits must not stop the others.
             .initial_stream_window_size(128 * KIB)
             .initial_connection_window_size(8 * 1024 * KIB)
+            // What a stream keeps of an answer that the client does not take.
+            .max_send_buf_size(64 * 1024)
             // CVE-2023-44487: streams that are reset before they are looked at, or that break the protocol.
             .max_pending_accept_reset_streams(100)
             .max_local_error_reset_streams(100)

@@ -5,10 +5,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
 use futures::FutureExt;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body::Body;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -16,6 +15,7 @@ use hyper::body::Incoming;
 use super::config::MAX_HEADER_BYTES;
 use super::connection::Connection;
 use super::stats::Stats;
+use crate::body::AnswerBody;
 use crate::fault::{ClientFault, Fault, PlatformFault};
 
 /// Answers requests.
@@ -25,19 +25,19 @@ pub trait Service: Send + Sync + 'static {
         &self,
         request: Request<Incoming>,
         connection: Arc<Connection>,
-    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    ) -> impl Future<Output = Response<AnswerBody>> + Send;
 }
 
 impl<F, R> Service for F
 where
     F: Fn(Request<Incoming>, Arc<Connection>) -> R + Send + Sync + 'static,
-    R: Future<Output = Response<Full<Bytes>>> + Send,
+    R: Future<Output = Response<AnswerBody>> + Send,
 {
     fn call(
         &self,
         request: Request<Incoming>,
         connection: Arc<Connection>,
-    ) -> impl Future<Output = Response<Full<Bytes>>> + Send {
+    ) -> impl Future<Output = Response<AnswerBody>> + Send {
         self(request, connection)
     }
 }
@@ -48,10 +48,10 @@ pub(super) async fn answer<S: Service>(
     request: Request<Incoming>,
     connection: Arc<Connection>,
     stats: &Stats,
-) -> Response<Full<Bytes>> {
+) -> Response<AnswerBody> {
     let _active = connection.begin_request();
     let is_head = request.method() == Method::HEAD;
-    let response = if header_bytes(&request) > MAX_HEADER_BYTES {
+    let response = if header_bytes(request.uri(), request.headers()) > MAX_HEADER_BYTES {
         respond(&ClientFault::HeadersTooLarge.into())
     } else {
         // What a panic leaves behind is dropped with the future; all that requests share is unwind-safe by itself.
@@ -69,22 +69,22 @@ pub(super) async fn answer<S: Service>(
 }
 
 /// The size of a header list as it stands on the wire of HTTP/1.1, the path included.
-fn header_bytes(request: &Request<Incoming>) -> usize {
+pub(crate) fn header_bytes(uri: &Uri, headers: &HeaderMap) -> usize {
     const SEPARATORS: usize = ": \r\n".len();
-    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let path = uri.path_and_query().map_or(0, |path| path.as_str().len());
     let fields = |headers: &HeaderMap| {
         headers
             .iter()
             .map(|(name, value)| name.as_str().len() + value.len() + SEPARATORS)
             .sum::<usize>()
     };
-    path + fields(request.headers())
+    path + fields(headers)
 }
 
 /// A fault as JSON: nothing is known yet about what the client can read.
-fn respond(fault: &Fault) -> Response<Full<Bytes>> {
+fn respond(fault: &Fault) -> Response<AnswerBody> {
     let status = fault.status();
-    let mut response = Response::new(Full::from(status.to_json()));
+    let mut response = Response::new(Full::from(status.to_json()).into());
     *response.status_mut() = http::StatusCode::from_u16(status.code).expect("a code of our own table");
     response
         .headers_mut()
@@ -93,11 +93,11 @@ fn respond(fault: &Fault) -> Response<Full<Bytes>> {
 }
 
 /// HEAD is answered as GET without the body; hyper leaves it out on HTTP/1.1 alone.
-fn without_body(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
+fn without_body(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
     // An answer without a body, such as 304, says nothing of the one that there would be.
     if let Some(length) = response.body().size_hint().exact().filter(|length| *length > 0) {
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    *response.body_mut() = Full::default();
+    *response.body_mut() = AnswerBody::default();
     response
 }

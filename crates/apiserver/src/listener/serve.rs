@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
@@ -26,6 +26,7 @@ use super::connection::Connection;
 use super::linger::Linger;
 use super::request::{Service, answer};
 use super::stats::{Refusal, Stats};
+use super::streams::Streams;
 use super::worded::Worded;
 
 /// How long accepting rests after the system refused: long enough not to spin while there are no descriptors, short
@@ -114,7 +115,7 @@ fn is_of_the_peer(error: &io::Error) -> bool {
 struct Server<S> {
     acceptor: TlsAcceptor,
     http1: http1::Builder,
-    http2: http2::Builder<TokioExecutor>,
+    http2: http2::Builder<Streams>,
     caps: Arc<Caps>,
     config: ListenerConfig,
     service: Arc<S>,

@@ -11,6 +11,7 @@ use ephemeral_testing::pki::{Authority, Identity as Certificate, Leaf, Validity}
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::HandshakeKind;
 use rustls::crypto::aws_lc_rs;
 use rustls_pki_types::UnixTime;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::MAX_HEADER_BYTES;
 use super::*;
+use crate::body::AnswerBody;
 use crate::certificates::{Watched, WatchedServerCertificate};
 use crate::fault::Fault;
 use crate::flow::{Flow, FlowConfig};
@@ -33,6 +35,9 @@ use crate::tls::server_config;
 /// Longer than anything here takes; what runs into it hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Bytes of a large answer.
+const LARGE: usize = 32 << 20;
+
 /// A server that says who asked.
 struct Server {
     address: std::net::SocketAddr,
@@ -41,6 +46,7 @@ struct Server {
     certificate: Arc<WatchedServerCertificate>,
     trust: Arc<Trust>,
     stats: Arc<Stats>,
+    flow: Arc<Flow>,
     /// A request to `/slow` is answered for each permit.
     slow: Arc<Semaphore>,
     /// One permit for each request to `/slow` that has arrived.
@@ -58,7 +64,13 @@ async fn start(config: ListenerConfig) -> Server {
     let certificate = Arc::new(WatchedServerCertificate::server(cert, key, Arc::clone(&provider)).unwrap());
     let trust = Arc::new(Trust::load(trust_config(ca_file)).unwrap());
     let (slow, arrived) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    let service = service(Arc::clone(&trust), Arc::clone(&slow), Arc::clone(&arrived));
+    let flow = Arc::new(Flow::new(FlowConfig::default()));
+    let service = service(
+        Arc::clone(&trust),
+        Arc::clone(&slow),
+        Arc::clone(&arrived),
+        Arc::clone(&flow),
+    );
 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -80,6 +92,7 @@ async fn start(config: ListenerConfig) -> Server {
         certificate,
         trust,
         stats,
+        flow,
         slow,
         arrived,
         shutdown,
@@ -95,8 +108,7 @@ fn trust_config(ca: PathBuf) -> TrustConfig {
     }
 }
 
-fn service(trust: Arc<Trust>, slow: Arc<Semaphore>, arrived: Arc<Semaphore>) -> impl Service {
-    let flow = Arc::new(Flow::new(FlowConfig::default()));
+fn service(trust: Arc<Trust>, slow: Arc<Semaphore>, arrived: Arc<Semaphore>, flow: Arc<Flow>) -> impl Service {
     move |request: Request<Incoming>, connection: Arc<Connection>| {
         let (trust, slow, arrived, flow) = (trust.clone(), slow.clone(), arrived.clone(), flow.clone());
         async move {
@@ -108,17 +120,26 @@ fn service(trust: Arc<Trust>, slow: Arc<Semaphore>, arrived: Arc<Semaphore>) -> 
                     Ok("slow".to_owned())
                 }
                 "/body" => body(&flow, request).await,
+                "/large" => return large(&flow),
                 _ => who(&trust, &connection, &request),
             };
-            answer.map_or_else(|fault| failed(&fault), |text| Response::new(Full::from(text)))
+            answer.map_or_else(|fault| failed(&fault), |text| Response::new(Full::from(text).into()))
         }
     }
 }
 
 async fn body(flow: &Flow, request: Request<Incoming>) -> Result<String, Fault> {
-    let reservation = flow.reserve(request.headers())?;
-    let body = flow.read(reservation, request.into_body()).await?;
-    Ok(body.bytes().len().to_string())
+    let mut room = flow.admit("consumer", 0)?;
+    let (parts, body) = request.into_parts();
+    let body = flow.read(&parts.headers, body, &mut room).await?;
+    Ok(body.len().to_string())
+}
+
+/// An answer that is more than any buffer between here and the client.
+fn large(flow: &Flow) -> Response<AnswerBody> {
+    let mut room = flow.admit("consumer", 0).unwrap();
+    room.answered(LARGE).unwrap();
+    Response::new(AnswerBody::held(Full::from(vec![b'x'; LARGE]), room))
 }
 
 fn who(trust: &Trust, connection: &Connection, request: &Request<Incoming>) -> Result<String, Fault> {
@@ -129,12 +150,12 @@ fn who(trust: &Trust, connection: &Connection, request: &Request<Incoming>) -> R
     })
 }
 
-fn failed(fault: &Fault) -> Response<Full<Bytes>> {
+fn failed(fault: &Fault) -> Response<AnswerBody> {
     let status = fault.status();
     let response = Response::builder()
         .status(status.code)
         .header("content-type", "application/json");
-    response.body(Full::from(status.to_json())).unwrap()
+    response.body(Full::from(status.to_json()).into()).unwrap()
 }
 
 impl Server {
@@ -577,4 +598,64 @@ async fn rapid_resets_end_their_own_connection() {
     };
     timeout(PATIENCE, flood).await.expect("the connection is closed");
     assert_eq!(server.shard().get("/").await.unwrap().status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_large_answer_takes_room_until_it_is_read() {
+    let server = start(ListenerConfig::default()).await;
+    for http in [Http::One, Http::Two] {
+        let answer = server.anonymous().http(http).send(get("/large", &[])).await.unwrap();
+        assert_eq!(answer.body.len(), LARGE);
+        eventually("the room is free", || server.flow.bytes_in_flight() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_answer_is_hung_up_on() {
+    let config = ListenerConfig {
+        idle_timeout: Duration::from_millis(200),
+        goodbye: Duration::from_millis(200),
+        ..ListenerConfig::default()
+    };
+    let server = start(config).await;
+    let mut stream = server.anonymous().http(Http::One).stream().await.unwrap();
+    stream
+        .write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
+    eventually("it is answered", || server.flow.bytes_in_flight() > LARGE / 2).await;
+    eventually("it is closed", || server.stats.open() == 0).await;
+    assert_eq!(server.flow.bytes_in_flight(), 0);
+}
+
+/// Other requests keep the connection busy all the time.
+#[tokio::test]
+async fn an_answer_on_http2_that_is_not_read_ends_alone() {
+    let config = ListenerConfig {
+        request_timeout: Duration::from_millis(500),
+        ..ListenerConfig::default()
+    };
+    let server = start(config).await;
+    let stream = server.anonymous().http(Http::Two).stream().await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(64 * 1024)
+        .handshake::<_, Full<Bytes>>(TokioIo::new(stream))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let request = |path: &str| {
+        let uri = format!("https://localhost{path}");
+        Request::get(uri).body(Full::default()).unwrap()
+    };
+    let unread = sender.send_request(request("/large")).await.unwrap();
+    assert!(server.flow.bytes_in_flight() > LARGE / 2);
+    let until = async {
+        while server.flow.bytes_in_flight() > 0 {
+            let other = sender.send_request(request("/")).await.unwrap();
+            assert_eq!(other.status(), StatusCode::UNAUTHORIZED);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, until).await.expect("the room is free");
+    assert!(http_body_util::BodyExt::collect(unread.into_body()).await.is_err());
 }

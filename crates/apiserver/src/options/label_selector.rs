@@ -41,8 +41,8 @@ pub(super) enum RequirementError {
     #[error("found '{0}' expected: '('")]
     NoList(String),
     /// A key or value that labels cannot have.
-    #[error("{}", field::aggregate(.0))]
-    Invalid(Vec<field::Error>),
+    #[error("{}", .0.aggregate())]
+    Invalid(field::Errors),
 }
 
 /// Refuses what `labels.Parse` refuses.
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         if !faults.is_empty() {
             let path = Path::root();
             let error = field::Error::invalid(&path.child(NO_PATH), key, faults.join("; "));
-            return Err(RequirementError::Invalid(vec![error]));
+            return Err(RequirementError::Invalid(error.into()));
         }
         if negated || matches!(self.peek(), Token::End | Token::Comma) {
             return Ok(());
@@ -289,7 +289,7 @@ impl<'a> Parser<'a> {
 fn check_values(key: &str, operator: Operator, values: &BTreeSet<&str>) -> Result<(), RequirementError> {
     let root = Path::root();
     let path = root.child("values");
-    let mut errors = Vec::new();
+    let mut errors = field::Errors::new();
     for (index, value) in values.iter().enumerate() {
         if operator == Operator::Comparison && value.parse::<i64>().is_err() {
             let detail = "for 'Gt', 'Lt' operators, the value must be an integer";

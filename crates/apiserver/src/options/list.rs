@@ -64,7 +64,7 @@ impl ListOptions {
     /// `ValidateListOptions` of `meta/internalversion`.
     fn validate(&self) -> Result<(), ClientFault> {
         let root = Path::root();
-        let mut errors = Vec::new();
+        let mut errors = field::Errors::new();
         let field = root.child("resourceVersionMatch");
         let rule = &*self.resource_version_match;
         if !rule.is_empty() {

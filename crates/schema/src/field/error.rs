@@ -1,6 +1,5 @@
-//! One field error, and how several are told in one line.
+//! One field error.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use super::Path;
@@ -236,21 +235,6 @@ fn write_value(value: &Value, out: &mut String) {
     }
 }
 
-/// All errors in one line, as `NewInvalid` tells them: each message once, several in brackets.
-pub fn aggregate(errors: &[Error]) -> String {
-    let mut seen = HashSet::new();
-    let messages: Vec<_> = errors
-        .iter()
-        .map(ToString::to_string)
-        .filter(|message| seen.insert(message.clone()))
-        .collect();
-    match messages.as_slice() {
-        [] => String::new(),
-        [one] => one.clone(),
-        several => format!("[{}]", several.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,15 +268,5 @@ mod tests {
             Error::not_supported(&path, "c", ["a", "b"]).body(),
             r#"Unsupported value: "c": supported values: "a", "b""#
         );
-    }
-
-    #[test]
-    fn an_aggregate_tells_each_message_once() {
-        let root = Path::root();
-        let a = Error::required(&root.child("a"), "");
-        let b = Error::required(&root.child("b"), "");
-        assert_eq!(aggregate(&[]), "");
-        assert_eq!(aggregate(&[a.clone(), a.clone()]), "a: Required value");
-        assert_eq!(aggregate(&[a.clone(), b, a]), "[a: Required value, b: Required value]");
     }
 }

@@ -4,6 +4,6 @@ mod error;
 mod errors;
 mod path;
 
-pub use error::{BadValue, Error, ErrorKind, aggregate};
+pub use error::{BadValue, Error, ErrorKind};
 pub use errors::Errors;
 pub use path::Path;

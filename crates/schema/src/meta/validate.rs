@@ -108,27 +108,21 @@ pub(crate) fn validate_embedded(metadata: &Map, path: &Path<'_>, errors: &mut Er
 }
 
 /// What is wrong with the name of a custom resource.
-pub fn validate_name(name: &str) -> Vec<Error> {
+pub fn validate_name(name: &str) -> Errors {
     let root = Path::root();
     let metadata = root.child("metadata");
     let path = metadata.child("name");
-    let faults = name_faults(name, false).into_iter();
-    faults.map(|fault| Error::invalid(&path, name, fault)).collect()
+    let mut errors = Errors::new();
+    add(&mut errors, &path, name, name_faults(name, false));
+    errors
 }
 
 /// Validates labels, all of them strings.
 fn validate_labels(labels: &Map, path: &Path<'_>, errors: &mut Errors) {
     for (key, value) in labels.iter() {
-        for fault in qualified_name_faults(key) {
-            errors.push(Error::invalid(path, key, fault));
-        }
+        add(errors, path, key, qualified_name_faults(key));
         let value = value.as_str().unwrap_or_default();
-        for fault in label_value_faults(value) {
-            errors.push(Error::invalid(path, value, fault));
-        }
-        if errors.is_full() {
-            return;
-        }
+        add(errors, path, value, label_value_faults(value));
     }
 }
 
@@ -138,12 +132,17 @@ fn validate_annotations(annotations: &Map, path: &Path<'_>, errors: &mut Errors)
     for (key, value) in annotations.iter() {
         size += key.len() + value.as_str().unwrap_or_default().len();
         // Upper case counts as lower case here.
-        for fault in qualified_name_faults(&key.to_lowercase()) {
-            errors.push(Error::invalid(path, key, fault));
-        }
+        add(errors, path, key, qualified_name_faults(&key.to_lowercase()));
     }
     if size > ANNOTATION_BYTES {
-        errors.push(Error::too_long(path, 256 * 1024));
+        errors.push_with(|| Error::too_long(path, 256 * 1024));
+    }
+}
+
+/// Adds an error for each fault of a text.
+fn add<F: Into<String>>(errors: &mut Errors, path: &Path<'_>, text: &str, faults: impl IntoIterator<Item = F>) {
+    for fault in faults {
+        errors.push_with(|| Error::invalid(path, text, fault));
     }
 }
 
@@ -188,20 +187,14 @@ fn name_faults(name: &str, prefix: bool) -> Vec<String> {
 fn validate_names(metadata: &Map, names: NameRule, required: bool, path: &Path<'_>, errors: &mut Errors) {
     let generate_name = text(metadata, "generateName");
     if !generate_name.is_empty() {
-        for fault in names.faults(generate_name, true) {
-            errors.push(Error::invalid(&path.child("generateName"), generate_name, fault));
-        }
+        let faults = names.faults(generate_name, true);
+        add(errors, &path.child("generateName"), generate_name, faults);
     }
     let path = path.child("name");
     match text(metadata, "name") {
         "" if required => errors.push(Error::required(&path, "name or generateName is required")),
         "" => {}
-        name => errors.extend(
-            names
-                .faults(name, false)
-                .into_iter()
-                .map(|fault| Error::invalid(&path, name, fault)),
-        ),
+        name => add(errors, &path, name, names.faults(name, false)),
     }
 }
 
@@ -210,8 +203,7 @@ fn validate_namespace(metadata: &Map, scope: Scope, path: &Path<'_>, errors: &mu
     match (scope, text(metadata, "namespace")) {
         (Scope::Namespaced, "") => errors.push(Error::required(&path, "")),
         (Scope::Namespaced, namespace) => {
-            let faults = dns1123_label_faults(namespace).into_iter();
-            errors.extend(faults.map(|fault| Error::invalid(&path, namespace, fault)));
+            add(errors, &path, namespace, dns1123_label_faults(namespace));
         }
         (Scope::Cluster, "") => {}
         (Scope::Cluster, _) => errors.push(Error::forbidden(&path, "not allowed on this type")),
@@ -254,16 +246,18 @@ fn validate_owner_references(references: &[Value], path: &Path<'_>, errors: &mut
             controller = Some(name);
             continue;
         };
-        let all: Vec<_> = references
-            .iter()
-            .filter_map(Value::as_object)
-            .map(owner_reference_json)
-            .collect();
-        let json = BadValue::Json(format!("[{}]", all.join(",")).into());
-        let detail = format!(
-            "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
-        );
-        errors.push(Error::invalid(path, json, detail));
+        errors.push_with(|| {
+            let all: Vec<_> = references
+                .iter()
+                .filter_map(Value::as_object)
+                .map(owner_reference_json)
+                .collect();
+            let json = BadValue::Json(format!("[{}]", all.join(",")).into());
+            let detail = format!(
+                "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
+            );
+            Error::invalid(path, json, detail)
+        });
     }
 }
 
@@ -272,21 +266,19 @@ fn validate_owner_reference(reference: &Map, path: &Path<'_>, errors: &mut Error
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     // A version with a slash is no version; Go's parser leaves it empty.
     if version.is_empty() || version.contains('/') {
-        errors.push(Error::invalid(
-            &path.child("apiVersion"),
-            api_version,
-            "version must not be empty",
-        ));
+        let path = path.child("apiVersion");
+        errors.push_with(|| Error::invalid(&path, api_version, "version must not be empty"));
     }
     for key in ["kind", "name", "uid"] {
         if text(reference, key).is_empty() {
-            errors.push(Error::invalid(&path.child(key), "", "must not be empty"));
+            errors.push_with(|| Error::invalid(&path.child(key), "", "must not be empty"));
         }
     }
     if (group, version, text(reference, "kind")) == ("", "v1", "Event") {
-        let json = BadValue::Json(owner_reference_json(reference).into());
-        let detail = "/v1, Kind=Event is disallowed from being an owner";
-        errors.push(Error::invalid(path, json, detail));
+        errors.push_with(|| {
+            let json = BadValue::Json(owner_reference_json(reference).into());
+            Error::invalid(path, json, "/v1, Kind=Event is disallowed from being an owner")
+        });
     }
 }
 
@@ -309,15 +301,19 @@ fn validate_finalizers(metadata: &Map, path: &Path<'_>, errors: &mut Errors) {
     let mut orphan = false;
     let mut foreground = false;
     for finalizer in texts(metadata, "finalizers") {
-        let faults = qualified_name_faults(finalizer).into_iter();
-        errors.extend(faults.map(|fault| Error::invalid(path, finalizer, fault)));
+        add(errors, path, finalizer, qualified_name_faults(finalizer));
         orphan |= finalizer == "orphan";
         foreground |= finalizer == "foregroundDeletion";
     }
     if orphan && foreground {
-        let value = metadata.get("finalizers").cloned().unwrap_or_default();
-        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
-        errors.push(Error::invalid(path, value, detail));
+        errors.push_with(|| {
+            let value = metadata.get("finalizers").cloned().unwrap_or_default();
+            Error::invalid(
+                path,
+                value,
+                "finalizer orphan and foregroundDeletion cannot be both set",
+            )
+        });
     }
 }
 
@@ -328,19 +324,16 @@ fn validate_managed_fields(entries: &[Value], path: &Path<'_>, errors: &mut Erro
         let operation = text(entry, "operation");
         if !matches!(operation, "Apply" | "Update") {
             let detail = "must be `Apply` or `Update`";
-            errors.push(Error::invalid(&path.child("operation"), operation, detail));
+            errors.push_with(|| Error::invalid(&path.child("operation"), operation, detail));
         }
         let fields_type = text(entry, "fieldsType");
         if !matches!(fields_type, "" | "FieldsV1") {
-            errors.push(Error::invalid(
-                &path.child("fieldsType"),
-                fields_type,
-                "must be `FieldsV1`",
-            ));
+            let path = path.child("fieldsType");
+            errors.push_with(|| Error::invalid(&path, fields_type, "must be `FieldsV1`"));
         }
         validate_manager(text(entry, "manager"), &path.child("manager"), errors);
         if text(entry, "subresource").len() > SUBRESOURCE_BYTES {
-            errors.push(Error::too_long(&path.child("subresource"), 256));
+            errors.push_with(|| Error::too_long(&path.child("subresource"), 256));
         }
     }
 }
@@ -348,11 +341,13 @@ fn validate_managed_fields(entries: &[Value], path: &Path<'_>, errors: &mut Erro
 /// Validates the name of a field manager (`ValidateFieldManager`): at most 128 bytes of characters that print.
 pub fn validate_manager(manager: &str, path: &Path<'_>, errors: &mut Errors) {
     if manager.len() > MANAGER_BYTES {
-        errors.push(Error::too_long(path, 128));
+        errors.push_with(|| Error::too_long(path, 128));
     }
     for (at, c) in manager.char_indices().filter(|(_, c)| !go::is_print(*c)) {
-        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(c));
-        errors.push(Error::invalid(path, manager, detail));
+        errors.push_with(|| {
+            let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(c));
+            Error::invalid(path, manager, detail)
+        });
     }
 }
 

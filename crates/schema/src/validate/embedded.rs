@@ -44,10 +44,10 @@ fn validate_resource(map: &Map, path: &Path<'_>, errors: &mut Errors) {
     let api_version_path = path.child("apiVersion");
     let kind_path = path.child("kind");
     if !map.contains_key("apiVersion") {
-        errors.push(Error::required(&api_version_path, ""));
+        errors.push_with(|| Error::required(&api_version_path, ""));
     }
     if !map.contains_key("kind") {
-        errors.push(Error::required(&kind_path, ""));
+        errors.push_with(|| Error::required(&kind_path, ""));
     }
     if let Some(value) = map.get("apiVersion") {
         validate_api_version(value, &api_version_path, errors);
@@ -60,17 +60,17 @@ fn validate_resource(map: &Map, path: &Path<'_>, errors: &mut Errors) {
         match value.as_object() {
             Some(metadata) => meta::validate_embedded(metadata, &path, errors),
             None if value.is_null() => {}
-            None => errors.push(Error::invalid(&path, value.clone(), "must be an object")),
+            None => errors.push_with(|| Error::invalid(&path, value.clone(), "must be an object")),
         }
     }
 }
 
 fn validate_api_version(value: &Value, path: &Path<'_>, errors: &mut Errors) {
     match value.as_str() {
-        None => errors.push(Error::invalid(path, value.clone(), "must be a string")),
-        Some("") => errors.push(Error::invalid(path, "", "must not be empty")),
+        None => errors.push_with(|| Error::invalid(path, value.clone(), "must be a string")),
+        Some("") => errors.push_with(|| Error::invalid(path, "", "must not be empty")),
         Some(s) if s != "/" && s.matches('/').count() > 1 => {
-            errors.push(Error::invalid(path, s, format!("unexpected GroupVersion string: {s}")));
+            errors.push_with(|| Error::invalid(path, s, format!("unexpected GroupVersion string: {s}")));
         }
         Some(_) => {}
     }
@@ -78,13 +78,15 @@ fn validate_api_version(value: &Value, path: &Path<'_>, errors: &mut Errors) {
 
 fn validate_kind(value: &Value, path: &Path<'_>, errors: &mut Errors) {
     match value.as_str() {
-        None => errors.push(Error::invalid(path, value.clone(), "must be a string")),
-        Some("") => errors.push(Error::invalid(path, "", "must not be empty")),
+        None => errors.push_with(|| Error::invalid(path, value.clone(), "must be a string")),
+        Some("") => errors.push_with(|| Error::invalid(path, "", "must not be empty")),
         Some(kind) => {
             let faults = meta::dns1035_label_faults(&kind.to_lowercase());
             if !faults.is_empty() {
-                let detail = format!("may have mixed case, but should otherwise match: {}", faults.join(","));
-                errors.push(Error::invalid(path, kind, detail));
+                errors.push_with(|| {
+                    let detail = format!("may have mixed case, but should otherwise match: {}", faults.join(","));
+                    Error::invalid(path, kind, detail)
+                });
             }
         }
     }

@@ -51,7 +51,7 @@ fn visit(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Errors) {
 
 fn validate_set(items: &List, path: &Path<'_>, errors: &mut Errors) {
     for i in repeated(items.iter().map(Identity::of)) {
-        errors.push(Error::duplicate(&path.index(i), items[i].clone()));
+        errors.push_with(|| Error::duplicate(&path.index(i), items[i].clone()));
     }
 }
 
@@ -59,7 +59,7 @@ fn validate_map(keys: &[Box<str>], items: &List, path: &Path<'_>, errors: &mut E
     let is_other = |item: &Value| !item.is_null() && item.as_object().is_none();
     if let Some(i) = items.iter().position(is_other) {
         let detail = "must be an object for an array of list-type map";
-        errors.push(Error::invalid(&path.index(i), items[i].clone(), detail));
+        errors.push_with(|| Error::invalid(&path.index(i), items[i].clone(), detail));
         return;
     }
     let key_of = |item: &Value| -> Map {
@@ -75,7 +75,7 @@ fn validate_map(keys: &[Box<str>], items: &List, path: &Path<'_>, errors: &mut E
         repeated(items.iter().map(|item| Identity::of_json(&key_of(item).into())))
     };
     for i in second {
-        errors.push(Error::duplicate(&path.index(i), key_of(&items[i])));
+        errors.push_with(|| Error::duplicate(&path.index(i), key_of(&items[i])));
     }
 }
 

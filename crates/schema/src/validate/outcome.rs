@@ -6,7 +6,8 @@ use crate::field::{BadValue, Error, ErrorKind, Path};
 use crate::value::Value;
 
 /// Errors of one walk, as text and values, that are kept, bytes. A small object can break a schema in more ways than
-/// memory holds; the errors beyond are not told.
+/// memory holds; the walk ends at the first error beyond. Of each alternative (`anyOf`, `oneOf`) there are some, of which
+/// only the best are told, so that this is more than the text that [`Errors`](crate::field::Errors) keeps.
 const ERROR_BYTES: usize = 8 << 20;
 /// Schemas that one walk applies to values before it gives up: some seconds' work.
 const STEPS: u64 = 50_000_000;
@@ -51,6 +52,7 @@ struct Failure {
 pub(super) struct Limits {
     bytes: usize,
     steps: u64,
+    omitted: usize,
 }
 
 impl Default for Limits {
@@ -58,6 +60,7 @@ impl Default for Limits {
         Self {
             bytes: ERROR_BYTES,
             steps: STEPS,
+            omitted: 0,
         }
     }
 }
@@ -72,6 +75,11 @@ impl Limits {
     /// Whether the walk ended because it took too long, not because of its errors.
     pub(super) fn out_of_steps(&self) -> bool {
         self.steps == 0
+    }
+
+    /// The errors that were found and not kept; with the first of them the walk ends.
+    pub(super) fn omitted(&self) -> usize {
+        self.omitted
     }
 
     /// Adds an error with the message as its detail.
@@ -107,12 +115,10 @@ impl Limits {
             dotted => dotted,
         };
         let size = message.len() + field.len() + detail.len() + size_of::<Failure>() + value.memory();
-        if self.bytes == 0 {
-            return;
-        }
         // The first error is always told.
-        if size > self.bytes && !out.failures.is_empty() {
+        if self.bytes == 0 || (size > self.bytes && !out.failures.is_empty()) {
             self.bytes = 0;
+            self.omitted += 1;
             return;
         }
         self.bytes = self.bytes.saturating_sub(size);

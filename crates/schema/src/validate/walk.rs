@@ -32,6 +32,7 @@ fn run(node: &Node, target: Target<'_>, ignore_required_status: bool, structural
     let mut out = Outcome::default();
     walk.apply(node, target, &Path::root(), &mut out);
     errors.extend(out.into_errors());
+    errors.omit(walk.limits.omitted());
     if walk.limits.out_of_steps() {
         let detail = "the object is too complex for its schema to be validated";
         errors.push(Error::new(ErrorKind::Internal, &Path::root(), "", detail));
@@ -323,6 +324,9 @@ impl Walk {
             Additional::Unset | Additional::Any => {}
             Additional::Forbidden => {
                 for key in map.keys().filter(|key| node.property(key).is_none()) {
+                    if !self.limits.step(1) {
+                        return;
+                    }
                     let message = format!("{}.{key} in body is a forbidden property", path.joined());
                     self.limits
                         .fail(out, ErrorKind::Invalid, path, &Value::from(key), message);

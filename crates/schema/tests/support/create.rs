@@ -44,7 +44,7 @@ pub(crate) struct Request<'r> {
 pub(crate) enum Answer {
     Created { object: Value, warnings: Vec<String> },
     BadRequest(String),
-    Invalid(Vec<field::Error>),
+    Invalid(field::Errors),
 }
 
 impl Answer {
@@ -95,7 +95,7 @@ pub(crate) fn create(resource: &Resource, request: &Request<'_>) -> Answer {
         .schema
         .validate_after(&object, ValidateOptions::default(), &mut errors);
     if !errors.is_empty() {
-        return Answer::Invalid(errors.into_vec());
+        return Answer::Invalid(errors);
     }
     warnings.extend(meta::finalizer_warnings(metadata));
     // What is stored is decoded again for the answer.

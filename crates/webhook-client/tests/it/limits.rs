@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ephemeral_testing::webhook::{Http, Recorded, Reply, Webhook};
+use ephemeral_testing::webhook::{End, Http, Recorded, Reply, Script, Webhook};
 use ephemeral_webhook_client::{Call, CallError, Failure, Full, Options};
 use http::StatusCode;
 
@@ -109,5 +109,57 @@ async fn idle_connections_are_bounded_for_all_webhooks_together() {
             ask(&second.0).await.unwrap();
         }
         assert_eq!(second.1.connections(), 4);
+    }
+}
+
+/// Answers that never end fill the share of their provider's logical cluster, and leave room for others.
+#[tokio::test]
+async fn answers_are_counted_as_they_arrive_and_one_provider_gets_a_quarter() {
+    const MOST: usize = 16 << 20;
+    for http in [Http::One, Http::Two] {
+        let setup = Setup::with(Options {
+            max_answer_bytes: MOST,
+            ..options()
+        });
+        let hostile = Webhook::builder(setup.identity()).http(http);
+        let hostile = hostile.start(|_| Reply::script(StatusCode::OK, Script::spaces(1 << 20).end(End::Hang)));
+        let hostile = hostile.await;
+        let calm = Webhook::builder(setup.identity()).http(http);
+        let calm = calm
+            .start(|_| Reply::script(StatusCode::OK, Script::spaces(1 << 20)))
+            .await;
+        let others = setup.of("other", &calm.url("/"));
+        // Two nominations of one provider have one share.
+        let endpoints = [0, 1].map(|_| Arc::new(setup.endpoint(&hostile.url("/"))));
+        let mut calls = tokio::task::JoinSet::new();
+        for number in 0..20 {
+            let endpoint = Arc::clone(&endpoints[number % 2]);
+            let call = from(&number.to_string());
+            calls.spawn(async move { endpoint.call(call).await });
+        }
+        for _ in 0..16 {
+            let refused = calls.join_next().await.unwrap().unwrap().unwrap_err();
+            assert!(matches!(refused, CallError::NoRoom(_)), "{refused:?}");
+            assert_eq!((refused.failure(), refused.kind()), (Failure::Local, "no_room"));
+        }
+        assert!(
+            setup.client.answer_bytes() <= MOST / 4,
+            "{}",
+            setup.client.answer_bytes()
+        );
+        let mut answers = Vec::new();
+        for _ in 0..4 {
+            answers.push(others.call(call(LONG)).await.unwrap());
+        }
+        assert!(setup.client.answer_bytes() >= 4 << 20);
+        drop((calls, answers));
+        let free = async {
+            while setup.client.answer_bytes() > 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(LONG, free)
+            .await
+            .expect("what nobody holds is free");
     }
 }

@@ -57,9 +57,18 @@ impl Setup {
     }
 
     pub(crate) fn judge(&self, url: &str, max_in_flight: u32) -> Result<Endpoint, EndpointProblem> {
+        self.make("provider", url, max_in_flight)
+    }
+
+    /// The webhook of another provider.
+    pub(crate) fn of(&self, cluster: &str, url: &str) -> Endpoint {
+        self.make(cluster, url, 100).unwrap()
+    }
+
+    fn make(&self, cluster: &str, url: &str, max_in_flight: u32) -> Result<Endpoint, EndpointProblem> {
         let ca_bundle = STANDARD.encode(self.ca.cert_pem());
         let spec = EndpointSpec {
-            cluster: "provider",
+            cluster,
             url,
             ca_bundle: Some(&ca_bundle),
             max_in_flight: NonZeroU32::new(max_in_flight).unwrap(),

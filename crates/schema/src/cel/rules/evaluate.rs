@@ -112,7 +112,7 @@ impl Place {
                     // The message sees no `oldSelf`, not even an empty one.
                     variables[OLD_SELF] = None;
                     let message = self.message(rule, &variables, path, budget, errors)?;
-                    errors.push(rule.failure(path, shown.clone(), message));
+                    errors.push_with(|| rule.failure(path, shown.clone(), message));
                     if errors.is_full() {
                         return Err(Exhausted);
                     }
@@ -150,7 +150,7 @@ impl Place {
                 "'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {name}"
             ),
         };
-        errors.push(field::Error::invalid(path, self.type_name, detail));
+        errors.push_with(|| field::Error::invalid(path, self.type_name, detail));
         if error.is_final() { Err(Exhausted) } else { Ok(()) }
     }
 

@@ -81,10 +81,8 @@ impl Rules {
     /// some keep the rules from being evaluated.
     pub(crate) fn validate(&self, object: &Map, errors: &mut field::Errors) {
         let path = Path::root();
-        if errors.is_full() {
-            return;
-        }
-        if errors.iter().any(|error| error.kind.blocks_rules()) {
+        // Of errors that are only counted nobody knows the kind.
+        if errors.is_full() || errors.iter().any(|error| error.kind.blocks_rules()) {
             errors.push(field::Error::invalid(
                 &path,
                 Value::Null,
