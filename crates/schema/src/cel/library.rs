@@ -282,6 +282,12 @@ impl Environment {
     pub(crate) fn function(&self, name: &str) -> Option<&Declaration> {
         self.functions.get(name)
     }
+
+    /// All functions.
+    #[cfg(test)]
+    pub(super) fn functions(&self) -> impl Iterator<Item = &Declaration> {
+        self.functions.values()
+    }
 }
 
 /// The types that expressions may name, with the name that `type()` gives and the type of the name.

@@ -55,6 +55,21 @@ impl<'e> Checked<'e> {
         self.references.get(&id)
     }
 
+    /// The overloads that calls mean, where types leave only one.
+    #[cfg(test)]
+    pub(crate) fn settled_overloads(&self) -> Vec<&'static str> {
+        let references = self.references.values();
+        references
+            .filter_map(|reference| match reference {
+                Reference::Function { overloads, .. } => match overloads.as_slice() {
+                    [only] => Some(only.id),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Whether a variable of the environment is used.
     pub(crate) fn uses(&self, variable: &str) -> bool {
         self.references
