@@ -1,7 +1,9 @@
 package main
 
 import (
+	_ "embed"
 	"regexp"
+	"strings"
 )
 
 // librarySchema has a field of every type that rules meet.
@@ -185,6 +187,11 @@ func crossed() []string {
 	return append(out, "self.?li[?0]", "self.?li[?9]", "self.?m[?'a']", "self.?m[?'zz']", "self.?ll[?0][?1]", "self.?ml[?'l'][0]")
 }
 
+// messages are those that can be made: the well-known types of protocol buffers.
+//
+//go:embed messages.txt
+var messages string
+
 // generated is the group over the whole library.
 func generated() group {
 	g := group{Schema: []byte(librarySchema)}
@@ -204,5 +211,6 @@ func generated() group {
 		add(expand(template))
 	}
 	add(crossed())
+	add(strings.Split(strings.TrimSpace(messages), "\n"))
 	return g
 }

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use super::ast::{Ast, Comprehension, Node, NodeId};
+use super::ast::{Ast, Comprehension, FieldEntry, Node, NodeId};
 use super::check::{Checked, Reference};
 use super::cost::Meter;
 use super::library::{Dispatch, Overload};
+use super::message::Message;
 use super::price::{Price, price};
 use super::value::{Key, Map, Members, Value};
 use crate::regexp::Regexp;
@@ -38,6 +39,8 @@ pub(crate) enum Step {
     OptionalOrValue(StepId, StepId),
     List(Vec<(StepId, bool)>),
     Map(Vec<(StepId, StepId, bool)>),
+    /// `Type{field: value}`, the fields by place.
+    Message(&'static Message, Vec<(usize, StepId, bool)>),
     Fold(Box<Fold>),
     /// `accumulator + [item]`, adding to the list in the slot; the flag says that `[item]` is constant.
     Append(usize, StepId, bool),
@@ -212,8 +215,13 @@ impl Planner<'_, '_> {
     }
 
     fn plan_node(&mut self, id: NodeId) -> Result<Step, String> {
-        if let Some(Reference::Type(name)) = self.checked.reference(id) {
-            return Ok(Step::Const(Value::Type(name)));
+        match self.checked.reference(id) {
+            Some(Reference::Type(name)) if Message::of(name).is_some_and(|message| !message.is_type()) => {
+                return Err(format!("reference to undefined type: {name}"));
+            }
+            Some(Reference::Type(name)) => return Ok(Step::Const(Value::Type(name))),
+            Some(Reference::NullValue) => return Ok(Step::Const(Value::Int(0))),
+            _ => {}
         }
         let ast = self.ast;
         match ast.node(id) {
@@ -229,7 +237,7 @@ impl Planner<'_, '_> {
                 }
                 Ok(self.fold_map(&steps).unwrap_or(Step::Map(steps)))
             }
-            Node::Struct { type_name } => Err(format!("unknown type: {type_name}")),
+            Node::Struct { type_name, fields } => self.message(type_name, fields),
             Node::Comprehension(fold) => self.comprehension(fold),
         }
     }
@@ -256,6 +264,17 @@ impl Planner<'_, '_> {
         }
     }
 
+    fn message(&mut self, name: &str, fields: &[FieldEntry]) -> Result<Step, String> {
+        let unknown = || format!("unknown type: {name}");
+        let message = Message::of(name.strip_prefix('.').unwrap_or(name)).ok_or_else(unknown)?;
+        let mut steps = Vec::with_capacity(fields.len());
+        for entry in fields {
+            let (place, _) = message.field(&entry.field).ok_or_else(unknown)?;
+            steps.push((place, self.plan(entry.value)?, entry.optional));
+        }
+        Ok(Step::Message(message, steps))
+    }
+
     /// A map of constants is one.
     fn fold_map(&self, steps: &[(StepId, StepId, bool)]) -> Option<Step> {
         let mut entries = BTreeMap::new();
@@ -273,7 +292,7 @@ impl Planner<'_, '_> {
         deeper(|| {
             let ast = self.ast;
             match (ast.node(id), self.checked.reference(id)) {
-                (_, Some(Reference::Type(_))) => self.step_attribute(id),
+                (_, Some(Reference::Type(_) | Reference::NullValue)) => self.step_attribute(id),
                 (Node::Ident(_), Some(Reference::Local(name))) => {
                     let slot = self.locals.iter().rposition(|local| local == name);
                     Ok(Attribute {
@@ -362,7 +381,7 @@ impl Planner<'_, '_> {
     /// Whether a node is planned as an attribute rather than as a step of its own.
     fn is_attribute(&self, id: NodeId) -> bool {
         match (self.ast.node(id), self.checked.reference(id)) {
-            (_, Some(Reference::Type(_))) => false,
+            (_, Some(Reference::Type(_) | Reference::NullValue)) => false,
             (Node::Ident(_) | Node::Select { .. }, _) => true,
             (Node::Call { function, .. }, _) => {
                 matches!(&**function, "_[_]" | "_[?_]" | "_?._" | "_?_:_")
