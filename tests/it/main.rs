@@ -13,6 +13,7 @@ mod dev;
 mod doctor;
 mod fuzz;
 mod guides;
+mod isolation;
 mod kcp_attacks;
 mod kcp_conditions;
 mod kcp_manifests;
