@@ -18,6 +18,8 @@ use crate::value::deeper;
 
 /// Integers up to this size are numbers in JSON, larger ones strings (`maxIntJSON`).
 const MAX_JSON_INT: u64 = (1 << 53) - 1;
+/// Steps that a value counts for which is converted: each is a new one, however often the old one was shared.
+const CONVERSION_WORK: usize = 32;
 const NANOS: i128 = 1_000_000_000;
 
 /// A kind of message.
@@ -325,7 +327,7 @@ fn in_range<'a>(fits: bool, what: &str, value: &Value<'a>) -> Outcome<Value<'a>>
 /// A value as JSON has it, which is how a `Value` holds it.
 #[expect(clippy::cast_precision_loss, reason = "such integers are exact in a double")]
 fn json<'a>(value: &Value<'a>, meter: &mut Meter) -> Outcome<Value<'a>> {
-    meter.work(1)?;
+    meter.work(CONVERSION_WORK)?;
     Ok(match value {
         Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_) => value.clone(),
         Value::Int(i) if i.unsigned_abs() <= MAX_JSON_INT => Value::Double(*i as f64),

@@ -12,7 +12,7 @@ use super::library::{Dispatch, Overload};
 use super::message::Message;
 use super::price::{Price, price};
 use super::value::{Key, Map, Members, Value};
-use crate::regexp::Regexp;
+use crate::regexp::{Patterns, Regexp};
 use crate::value::deeper;
 
 /// Index of a step.
@@ -165,11 +165,17 @@ impl Plan {
 /// # Errors
 ///
 /// A constant that cannot be converted, or a constant pattern that is none.
-pub(crate) fn plan(ast: &Ast, checked: &Checked<'_>, variables: &[&str]) -> Result<Plan, String> {
+pub(crate) fn plan(
+    ast: &Ast,
+    checked: &Checked<'_>,
+    variables: &[&str],
+    patterns: &mut Patterns,
+) -> Result<Plan, String> {
     let mut planner = Planner {
         ast,
         checked,
         variables,
+        patterns,
         locals: Vec::new(),
         slots: 0,
         steps: Vec::new(),
@@ -187,6 +193,8 @@ struct Planner<'p, 'e> {
     ast: &'p Ast,
     checked: &'p Checked<'e>,
     variables: &'p [&'p str],
+    /// The constant patterns of this and other expressions.
+    patterns: &'p mut Patterns,
     /// Names of the slots in use, innermost last.
     locals: Vec<Box<str>>,
     slots: usize,
@@ -457,11 +465,15 @@ impl Planner<'_, '_> {
         Members::of(list).map(|members| Step::Member(needle, members))
     }
 
-    fn constant_pattern(&self, function: &str, pattern: StepId) -> Result<Option<Run>, String> {
+    fn constant_pattern(&mut self, function: &str, pattern: StepId) -> Result<Option<Run>, String> {
         let Some(Value::String(pattern)) = self.constant(pattern) else {
             return Ok(None);
         };
-        let regexp = Regexp::compile(pattern.as_str()).map_err(|error| error.to_string())?;
+        let pattern = pattern.clone();
+        let regexp = self
+            .patterns
+            .compile(pattern.as_str())
+            .map_err(|error| error.to_string())?;
         Ok(Some(match function {
             "matches" => Run::Matches(regexp),
             "find" => Run::Find(regexp),
