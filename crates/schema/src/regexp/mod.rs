@@ -347,7 +347,7 @@ mod tests {
             assert!(Regexp::compile(&pattern).is_err(), "{}", &pattern[..20]);
         }
         assert!(
-            start.elapsed() < std::time::Duration::from_secs(20),
+            start.elapsed() < std::time::Duration::from_mins(1),
             "{:?}",
             start.elapsed()
         );
