@@ -13,7 +13,7 @@ use ephemeral_index::kinds::{Kind, Object};
 use ephemeral_index::{Event, ObjectRef, Origin, Subject, manifests};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::errors::one_line;
 
@@ -74,7 +74,10 @@ pub(crate) type Nominated = Arc<ArcSwap<BTreeSet<Subject>>>;
 /// One file.
 #[derive(Debug, Default)]
 struct File {
+    /// As of the last reading.
     stamp: Option<Stamp>,
+    /// How many looks since then found something else, and what the last of them found.
+    unsettled: Option<(u32, Option<Stamp>)>,
     objects: Vec<Object>,
     problem: Option<Error>,
 }
@@ -91,6 +94,8 @@ impl Directory {
             problem: None,
             nominated: Nominated::default(),
         };
+        // One look to find the files, one to read them.
+        directory.refresh();
         directory.refresh();
         directory.note_nominated();
         let problem = directory.problem.take();
@@ -112,7 +117,7 @@ impl Directory {
         Arc::clone(&self.nominated)
     }
 
-    /// Reads what changed and tells whether anything did.
+    /// Reads what changed and has settled, and tells whether anything did.
     pub(crate) fn refresh(&mut self) -> bool {
         let names = match list(&self.path) {
             Ok(names) => names,
@@ -126,19 +131,19 @@ impl Directory {
             }
         };
         let mut changed = self.problem.take().is_some();
-        self.files.retain(|path, _| {
-            let kept = names.contains(path);
-            changed |= !kept;
-            kept
-        });
-        for path in names {
-            let file = self.files.entry(path.clone()).or_default();
-            let stamp = stamp(&path);
-            if stamp.is_none() || file.stamp != stamp {
-                changed |= file.read(&path);
-                file.stamp = stamp;
-            }
+        for path in &names {
+            self.files.entry(path.clone()).or_default();
         }
+        self.files.retain(|path, file| {
+            let is_there = names.contains(path);
+            let stamp = stamp(path);
+            if !file.is_due(stamp.as_ref()) {
+                return true;
+            }
+            changed |= !is_there || file.read(path);
+            file.stamp = stamp;
+            is_there
+        });
         changed
     }
 
@@ -181,8 +186,12 @@ impl Directory {
             if changed {
                 self.note_nominated();
                 let now = self.problems();
-                for problem in now.iter().filter(|problem| !problems.load().contains(problem)) {
+                let before = problems.load_full();
+                for problem in now.iter().filter(|problem| !before.contains(problem)) {
                     warn!(problem, "a manifest cannot be used");
+                }
+                for problem in before.iter().filter(|problem| !now.contains(problem)) {
+                    info!(problem, "this problem of a manifest is mended");
                 }
                 problems.store(Arc::new(now));
                 if events.send(self.events()).await.is_err() {
@@ -246,6 +255,27 @@ impl Directory {
 }
 
 impl File {
+    /// Whether the file is to be read, or forgotten if it is gone: when two looks in a row found it the same, or at the
+    /// third if it never rests. There are editors that empty or remove a file before they write it, and what they left in
+    /// between is nobody's wish; so nothing is ever taken away that was missing at one look alone.
+    fn is_due(&mut self, stamp: Option<&Stamp>) -> bool {
+        if stamp.is_some() && stamp == self.stamp.as_ref() {
+            self.unsettled = None;
+            return false;
+        }
+        let (looks, last) = self
+            .unsettled
+            .take()
+            .map_or((1, None), |(looks, last)| (looks.saturating_add(1), Some(last)));
+        let is_settled = last.is_some_and(|last| last.as_ref() == stamp);
+        let is_empty = stamp.is_none_or(|(_, size, _)| *size == 0);
+        let is_due = is_settled || (looks > 2 && !is_empty);
+        if !is_due {
+            self.unsettled = Some((looks, stamp.copied()));
+        }
+        is_due
+    }
+
     /// Reads the file and tells whether that is news.
     fn read(&mut self, path: &Path) -> bool {
         let read = fs::read_to_string(path)

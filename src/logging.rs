@@ -1,6 +1,7 @@
 //! The log: standard error, as text or JSON, without the content of objects.
 
 use std::io::{IsTerminal, Write as _, stderr};
+use std::str::FromStr;
 
 use tracing_subscriber::EnvFilter;
 
@@ -10,31 +11,58 @@ use crate::cli::{LogFormat, LoggingArgs};
 /// asked knows better what it means, and says it in a line of its own.
 const QUIET: &str = "kube_client=off";
 
-/// Starts logging. A filter that cannot be read is reported and replaced by `info`: logging less than asked for must
-/// not keep the server from running.
+/// The levels, as `--log-level` takes them.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// Starts logging.
 pub(crate) fn init(args: &LoggingArgs) {
-    let filter = filter(&args.log_level);
-    let refused = filter.as_ref().err().map(ToString::to_string);
     let builder = tracing_subscriber::fmt()
         .with_writer(stderr)
-        .with_env_filter(filter.unwrap_or_else(|_| EnvFilter::new(format!("{QUIET},info"))))
+        // It would say so on standard error, which is what failed, and panic there.
+        .log_internal_errors(false)
+        .with_env_filter(args.log_level.filter())
         .with_ansi(stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()));
     match args.log_format {
         LogFormat::Text => builder.init(),
         LogFormat::Json => builder.json().flatten_event(true).init(),
     }
-    if let Some(error) = refused {
-        tracing::warn!(
-            directives = args.log_level,
-            error,
-            "cannot read the log level, using info"
-        );
+}
+
+/// What to log: a level, or directives of `EnvFilter`.
+#[derive(Clone, Debug)]
+pub(crate) struct LogLevel(String);
+
+/// Not a level, nor directives.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LogLevelInvalid {
+    /// A word that is no level. `EnvFilter` would take it for a target, and log nothing else.
+    #[error("{0:?} is none of {levels}", levels = LEVELS.join(", "))]
+    Word(String),
+    /// A directive that cannot be read.
+    #[error(transparent)]
+    Directive(#[from] tracing_subscriber::filter::ParseError),
+}
+
+impl FromStr for LogLevel {
+    type Err = LogLevelInvalid;
+
+    fn from_str(directives: &str) -> Result<Self, Self::Err> {
+        for directive in directives.split(',') {
+            let is_word = !directive.contains(['=', '[']);
+            if is_word && !LEVELS.iter().any(|level| level.eq_ignore_ascii_case(directive)) {
+                return Err(LogLevelInvalid::Word(directive.to_owned()));
+            }
+        }
+        EnvFilter::try_new(directives)?;
+        Ok(Self(directives.to_owned()))
     }
 }
 
-/// Of two directives for one target, the later counts.
-fn filter(directives: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
-    EnvFilter::try_new(format!("{QUIET},{directives}"))
+impl LogLevel {
+    /// Of two directives for one target, the later counts.
+    fn filter(&self) -> EnvFilter {
+        EnvFilter::new(format!("{QUIET},{}", self.0))
+    }
 }
 
 /// Says in one line why the program ends.
@@ -54,7 +82,7 @@ mod tests {
             ("debug", "kube_client=off"),
             ("info,kube_client=debug", "kube_client=debug"),
         ] {
-            let filter = filter(directives).unwrap().to_string();
+            let filter = directives.parse::<LogLevel>().unwrap().filter().to_string();
             assert_eq!(
                 filter
                     .split(',')
@@ -63,6 +91,15 @@ mod tests {
                 [kube]
             );
         }
-        assert!(filter("info,=").is_err());
+    }
+
+    #[test]
+    fn what_is_no_level_is_refused() {
+        for directives in ["", "inof", "WARNING", "info,garbage", "info,=", "debug=x", "info,"] {
+            assert!(directives.parse::<LogLevel>().is_err(), "{directives:?}");
+        }
+        for directives in ["WARN", "off", "info,ephemeral_index=debug", "ephemeral_index=off"] {
+            assert!(directives.parse::<LogLevel>().is_ok(), "{directives:?}");
+        }
     }
 }

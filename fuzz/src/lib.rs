@@ -1,12 +1,16 @@
 //! What each target does with its input. `tests/it/fuzz.rs` replays the corpora through the same functions.
 
+pub mod create;
+
+use ephemeral_apiserver::identity::{self, Identity, Peer, Trust, TrustConfig};
 use ephemeral_apiserver::negotiate;
+use ephemeral_apiserver::options::{self, CreateOptions, ListOptions};
 use ephemeral_apiserver::request_info::{self, UnionPaths};
-use ephemeral_review::{ReviewResponse, Verdict};
 use http::{HeaderName, HeaderValue, Request};
-use serde_json::value::RawValue;
 use structural_schema::cel::{Environment, OBJECT_WORK, PER_CALL_LIMIT, Program, Type};
 use structural_schema::{Map, Schema, ValidateOptions, Value, json, yaml};
+
+use create::Server;
 
 /// A body: what is read is written so that it is read as the same.
 pub fn decode(data: &[u8]) {
@@ -14,7 +18,11 @@ pub fn decode(data: &[u8]) {
         let mut written = Vec::new();
         json::encode(&decoded.value, &mut written);
         let again = json::decode(&written).expect("what was written is read");
-        assert!(again.value == decoded.value, "another value after JSON");
+        let mut value = decoded.value;
+        if let Value::Object(object) = &mut value {
+            json::settle_numbers(object);
+            assert!(again.value == value, "another value after JSON");
+        }
     }
     if let Ok(decoded) = yaml::decode(data) {
         // Some strings cannot be YAML; that is an error and no panic.
@@ -54,12 +62,25 @@ pub fn cel(data: &[u8]) {
     }
 }
 
-/// `METHOD target`, then a header a line: the path is read, and the forms of question and answer are negotiated.
+/// `METHOD target`, then a header a line: the path, the query and the caller are read, and the forms of question and
+/// answer are negotiated.
 pub fn request(data: &[u8]) {
     let Some(request) = parse_request(data) else { return };
     let (parts, ()) = request.into_parts();
     for union in [UnionPaths::Served, UnionPaths::NotServed] {
         let _ = request_info::parse(&parts.method, parts.uri.path(), parts.uri.query(), union);
+    }
+    let query = parts.uri.query().unwrap_or_default();
+    let _ = options::timeout(query);
+    let _ = CreateOptions::from_query(query);
+    if let Ok(options) = ListOptions::from_query(query) {
+        assert_ne!(options.name(), Some(""), "a name without a letter");
+    }
+    let trust = Trust::load(TrustConfig::default()).expect("no file is read");
+    for peer in [Peer::Shard("shard".into()), Peer::FrontProxy("proxy".into())] {
+        if let Ok(Identity::Caller(caller)) = identity::caller(&trust, &peer, &parts.headers) {
+            assert!(!caller.user.username.is_empty(), "a caller without a name");
+        }
     }
     let _ = negotiate::negotiate_output(&parts);
     let _ = negotiate::negotiate_discovery(&parts);
@@ -68,25 +89,22 @@ pub fn request(data: &[u8]) {
     let _ = negotiate::check_representation(&parts.headers);
 }
 
-/// The body of a webhook's answer, and the object in it.
+/// The body of a webhook's answer, and what a create makes of it. The uid of the review is [`create::UID`] in it.
 pub fn answer(data: &[u8]) {
-    let Ok(review) = serde_json::from_slice::<ReviewResponse<&RawValue>>(data) else {
-        return;
-    };
-    let Verdict::Allowed { object: Some(answered) } = review.response.verdict else {
-        return;
-    };
-    let Some(mut answered) = object(answered.get().as_bytes()) else {
-        return;
-    };
-    let document = br#"{"type": "object", "properties": {"spec": {"x-kubernetes-preserve-unknown-fields": true},
-        "status": {"type": "object", "properties": {"n": {"type": "integer"}}}}}"#;
-    let document = json::decode(document).expect("JSON").value;
-    let schema = Schema::compile(&document).expect("a structural schema");
-    if schema.coerce(&mut answered).is_ok() && schema.apply_defaults(&mut answered).is_ok() {
-        let _ = schema.validate(&answered, ValidateOptions::default());
-        json::settle_numbers(&mut answered);
+    thread_local! {
+        static SERVER: Server = Server::new();
     }
+    let Some(object) = SERVER.with(|server| server.create(data)) else {
+        return;
+    };
+    assert_eq!(object.get("kind").and_then(Value::as_str), Some("A"), "another kind");
+    let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
+    assert_eq!(name.and_then(Value::as_str), Some("n"), "another name");
+    let status = object.get("status").expect("a required status");
+    assert!(status.get("n").is_some(), "without a default");
+    let mut written = Vec::new();
+    json::encode_object(&object, &mut written);
+    assert!(json::decode(&written).is_ok(), "what was written is read");
 }
 
 fn object(data: &[u8]) -> Option<Map> {

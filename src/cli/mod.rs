@@ -9,6 +9,8 @@ mod values;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::logging::LogLevel;
+
 pub(crate) use addresses::AddressArgs;
 pub(crate) use dev::DevArgs;
 pub(crate) use doctor::{DoctorArgs, OutputFormat, ProviderViewArgs, ResourceName};
@@ -56,7 +58,7 @@ pub(crate) struct LoggingArgs {
         default_value = "info",
         help_heading = "Logging"
     )]
-    pub(crate) log_level: String,
+    pub(crate) log_level: LogLevel,
     /// Form of the log lines.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text, help_heading = "Logging")]
     pub(crate) log_format: LogFormat,

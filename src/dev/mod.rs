@@ -28,6 +28,7 @@ use tokio_util::task::TaskTracker;
 use crate::cli::DevArgs;
 use crate::directory::Directory;
 use crate::nominations::Nominations;
+use crate::output;
 use crate::secure_port::SecurePort;
 use crate::signals;
 use crate::webhooks::Webhooks;
@@ -121,7 +122,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<()> {
     tasks.spawn(nominations.follow(index, changes, None, RESYNC, stop.clone()));
     port.serve(&tasks, &stop);
     tasks.close();
-    announce(&format!("https://{address}"), &dir, webhook.is_some());
+    output::print(&announcement(&format!("https://{address}"), &dir, webhook.is_some()))?;
 
     shutdown.await;
     stop.cancel();
@@ -146,16 +147,21 @@ fn lock(dir: &Path) -> Result<fs::File> {
     }
 }
 
-/// Says that everything listens, and what to try.
-#[expect(clippy::print_stdout, reason = "this is the answer of the command")]
-fn announce(server: &str, dir: &Path, has_sample: bool) {
+/// That everything listens, and what to try.
+fn announcement(server: &str, dir: &Path, has_sample: bool) -> String {
     let try_this = if has_sample {
         "create -f examples/bucketinfo.yaml -o yaml"
     } else {
         "api-resources"
     };
-    println!("ready: serving {server} for the workspace {}", kubeconfig::CONSUMER);
-    println!("try:   kubectl --kubeconfig {}/kubeconfig {try_this}", dir.display());
+    let kubeconfig = dir.join("kubeconfig");
+    let kubeconfig = kubeconfig.to_string_lossy();
+    // Without quotes, a shell would take a name with a space for two.
+    let kubeconfig = shlex::try_quote(&kubeconfig).unwrap_or_else(|_| kubeconfig.as_ref().into());
+    format!(
+        "ready: serving {server} for the workspace {}\ntry:   kubectl --kubeconfig {kubeconfig} {try_this}\n",
+        kubeconfig::CONSUMER
+    )
 }
 
 /// As on kcp's test installation, shards and users share a CA: names that are listed are shards, all others users.

@@ -10,7 +10,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
-use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::pem::{self, PemObject as _};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use time::{Duration, OffsetDateTime};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
@@ -122,9 +122,10 @@ impl Pki {
             (true, true) | (false, false) => {}
             // Half a CA is somebody's mistake; to replace it would make every certificate that it issued worthless.
             _ => bail!(
-                "{} and {} belong together, but one is missing",
+                "{} and {} belong together, but one is missing: put it back, or delete {} to have a new PKI made",
                 pair.cert.display(),
-                pair.key.display()
+                pair.key.display(),
+                self.directory.display()
             ),
         }
         let mut params = params(&format!("kcp-ephemeral dev {name}"), None, CA_LIFETIME);
@@ -201,7 +202,10 @@ fn params(common_name: &str, organization: Option<&str>, lifetime: Duration) -> 
 }
 
 fn certificate(path: &Path) -> Result<CertificateDer<'static>> {
-    CertificateDer::from_pem_slice(read(path)?.as_bytes()).with_context(|| unusable(path))
+    match CertificateDer::from_pem_slice(read(path)?.as_bytes()) {
+        Err(pem::Error::NoItemsFound) => bail!("{}: there is no PEM certificate in it", unusable(path)),
+        read => read.with_context(|| unusable(path)),
+    }
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -209,7 +213,10 @@ fn read(path: &Path) -> Result<String> {
 }
 
 fn unusable(path: &Path) -> String {
-    format!("cannot use {}: delete it to have a new one made", path.display())
+    format!(
+        "cannot use {}; delete its directory to have a new PKI made",
+        path.display()
+    )
 }
 
 /// Writes a file that only its owner may read.

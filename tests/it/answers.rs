@@ -229,6 +229,22 @@ async fn a_denial_is_the_webhooks_status_and_always_a_failure() {
         let body = refused(&setup.ask("").await, code, reason);
         assert_eq!(body["message"], message, "{status}");
     }
+    for code in [429, 503] {
+        setup
+            .provider
+            .webhook
+            .set(move |recorded| Reply::deny(recorded, &json!({"code": code, "details": {"retryAfterSeconds": 7}})));
+        let answer = setup.ask("").await;
+        assert_eq!(
+            answer.json::<Value>()["details"],
+            json!({"retryAfterSeconds": 7}),
+            "{code}"
+        );
+        assert!(
+            answer.header_values("retry-after").is_empty(),
+            "clients would ask again by themselves"
+        );
+    }
     setup.provider.webhook.set(|recorded| {
         Reply::deny(
             recorded,

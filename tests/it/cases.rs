@@ -489,3 +489,16 @@ async fn a_ca_bundle_that_cannot_be_used_is_never_replaced_by_the_systems() {
         "{readyz}"
     );
 }
+
+/// A body that is wrong in more places than anybody reads, and a message for each, would be a cheap way to fill memory.
+#[tokio::test]
+async fn an_answer_to_many_mistakes_is_bounded() {
+    let case = Case::new("dos-body-shape").await;
+    let labels: serde_json::Map<_, _> = (0..100_000).map(|n| (format!("-{n}"), json!("a b"))).collect();
+    let object = json!({"apiVersion": "cases.example.org/v1", "kind": "Sample", "metadata": {"labels": labels}});
+    let client = case.dev.client("user");
+    let answer = client.post_json(PATH, object.to_string()).await.expect("an answer");
+    assert_eq!(answer.status, 422);
+    assert!(answer.body.len() < 16 << 20, "{} bytes", answer.body.len());
+    assert_eq!(case.provider.webhook.recorded().len(), 0);
+}

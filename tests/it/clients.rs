@@ -77,6 +77,46 @@ async fn node() {
     World::start().await.run(node).await;
 }
 
+/// What `tests/it/kubectl.rs` does not ask of the sample: the errors of a webhook, and lists with selectors.
+#[tokio::test]
+async fn kubectl() {
+    if !crate::support::has_kubectl().await {
+        return;
+    }
+    let world = World::start().await;
+    for (text, words) in [
+        ("denied", "Error from server (Forbidden): error when creating"),
+        ("denied", "ask somebody else"),
+        ("garbage", "Error from server (ServiceUnavailable): error when creating"),
+        ("contract", "Error from server (InternalError): error when creating"),
+    ] {
+        let question = json!({
+            "apiVersion": "clients.example.org/v1", "kind": "Question", "metadata": {"name": "kubectl"},
+            "spec": {"text": text},
+        });
+        let file = world.home.path().join("question.json");
+        std::fs::write(&file, question.to_string()).expect("a file is written");
+        let (succeeded, told) = world.kubectl(&["create", "-f", file.to_str().expect("a path")]).await;
+        assert!(!succeeded && told.contains(words), "{text}: {told}");
+    }
+    for (arguments, words) in [
+        (&["get", "qn", "-l", "a in (b),!c"][..], "No resources found"),
+        (
+            &["get", "qn", "--field-selector", "metadata.name=x"],
+            "No resources found",
+        ),
+        (&["get", "qn", "--chunk-size=1", "-A"], "No resources found"),
+        (
+            &["get", "qn", "--field-selector", "spec.text=x"],
+            "(BadRequest): Unable to find \"clients.example.org/v1, Resource=questions\" that match label selector \"\", \
+             field selector \"spec.text=x\": field label not supported: spec.text",
+        ),
+    ] {
+        let (_, told) = world.kubectl(arguments).await;
+        assert!(told.contains(words), "{arguments:?}: {told}");
+    }
+}
+
 /// Where `tests/clients/install` puts things.
 fn installed() -> PathBuf {
     let folder = std::env::var_os("KCP_EPHEMERAL_CLIENTS").map(PathBuf::from);
@@ -133,6 +173,20 @@ impl World {
             .env("KUBECONFIG", self.dev.kubeconfig())
             .env("HOME", self.home.path());
         succeeds(program).await;
+    }
+
+    /// Whether kubectl succeeds, and what it says of that.
+    async fn kubectl(&self, arguments: &[&str]) -> (bool, String) {
+        let mut kubectl = Command::new("kubectl");
+        kubectl.args(arguments).kill_on_drop(true);
+        kubectl.env("KUBECONFIG", self.dev.kubeconfig());
+        kubectl.env("HOME", self.home.path());
+        let output = timeout(PATIENCE, kubectl.output()).await.expect("in time");
+        let output = output.expect("kubectl starts");
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     }
 
     async fn kube(&self) -> Client {

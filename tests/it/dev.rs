@@ -6,7 +6,8 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use crate::support::resources::{Provider, Resource};
-use crate::support::{Dev, PATIENCE, command};
+use crate::support::{Dev, PATIENCE, command, send_signal, until};
+use ephemeral_testing::webhook::Reply;
 use serde_json::{Value, json};
 
 /// Runs `dev` where it cannot start and returns what it says.
@@ -109,6 +110,80 @@ async fn what_keeps_it_from_starting_is_one_clear_line() {
 }
 
 #[tokio::test]
+async fn a_log_level_that_is_none_is_refused() {
+    let child = command()
+        .args(["dev", "--log-level", "inof"])
+        .spawn()
+        .expect("the binary starts");
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output())
+        .await
+        .unwrap()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("inof") && stderr.contains("debug"), "{stderr}");
+}
+
+#[tokio::test]
+async fn a_reader_that_has_seen_enough_does_not_end_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let start = command()
+        .args(["dev", "--port", "0", "--dir"])
+        .arg(directory.path())
+        .spawn();
+    let mut child = start.expect("the binary starts");
+    // Nobody reads a byte: even the first line meets a closed pipe.
+    drop(child.stdout.take());
+    let kubeconfig = directory.path().join("kubeconfig");
+    until("it serves", async || {
+        assert_eq!(child.try_wait().unwrap(), None);
+        let Ok(text) = fs::read_to_string(&kubeconfig) else {
+            return false;
+        };
+        let address = text
+            .split("https://")
+            .nth(1)
+            .and_then(|rest| rest.split(['/', '\n', '"']).next());
+        let address = address
+            .and_then(|address| address.trim().parse().ok())
+            .expect("an address");
+        let ca = fs::read_to_string(directory.path().join("pki/ca.crt")).unwrap();
+        let readyz = ephemeral_testing::client::Client::trusting(address, &ca)
+            .get("/readyz")
+            .await;
+        readyz.is_ok_and(|answer| answer.status == 200)
+    })
+    .await;
+    send_signal(&child, "-TERM").await;
+    let end = tokio::time::timeout(PATIENCE, child.wait()).await.unwrap().unwrap();
+    assert_eq!(end.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let provider = Provider::answering(|_| Reply::Hang).await;
+    provider.nominate("provider", &Resource::sample(json!({"type": "object"})));
+    let manifests = provider.directory().to_str().unwrap().to_owned();
+    let dev = Dev::start(&["--manifests", &manifests, "--no-sample-webhook"]).await;
+    let client = dev.client("user");
+    let asking = tokio::spawn(async move {
+        let object = json!({"apiVersion": "cases.example.org/v1", "kind": "Sample"}).to_string();
+        let path = "/clusters/any/apis/cases.example.org/v1/namespaces/demo/samples";
+        client.post_json(path, object).await
+    });
+    until("the webhook is asked", async || !provider.webhook.recorded().is_empty()).await;
+    dev.signal("-INT").await;
+    until("it is told to end", async || {
+        dev.anonymous().get("/readyz").await.is_err()
+    })
+    .await;
+    let (code, log) = dev.end("-INT").await;
+    assert_eq!(code, Some(1), "{log}");
+    assert!(log.contains("a second signal ends them"), "{log}");
+    assert!(asking.await.unwrap().is_err());
+}
+
+#[tokio::test]
 async fn a_second_one_keeps_out_of_the_directory_of_the_first() {
     let dev = Dev::start(&[]).await;
     let kubeconfig = fs::read(dev.kubeconfig()).unwrap();
@@ -192,19 +267,17 @@ async fn what_is_no_file_does_not_hold_up_the_manifests() {
     assert_eq!(code, Some(0), "{log}");
 }
 
-/// Waits for something that must come true soon.
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while !holds().await {
-        assert!(tokio::time::Instant::now() < deadline, "{what}: not in time");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-}
-
 #[tokio::test]
 async fn live_checks_need_no_certificate_and_everything_else_does() {
     let dev = Dev::start(&[]).await;
-    for path in ["/livez", "/readyz", "/healthz", "/version"] {
+    for path in [
+        "/livez",
+        "/readyz",
+        "/healthz",
+        "/version",
+        "/clusters/consumer/readyz",
+        "/services/ephemeral/provider/s3.example.com/livez",
+    ] {
         let answer = dev.anonymous().get(path).await.unwrap();
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
     }

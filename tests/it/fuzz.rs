@@ -1,4 +1,4 @@
-//! The corpora of the fuzz targets, replayed on the stable toolchain.
+//! The corpora of the fuzz targets, replayed.
 
 #[path = "../../fuzz/src/lib.rs"]
 #[allow(unreachable_pub, reason = "a library where it is fuzzed")]
@@ -34,6 +34,13 @@ fn request() {
 #[test]
 fn answer() {
     replay("answer", targets::answer);
+}
+
+/// What the target is about happens: an answer is read to its end.
+#[test]
+fn an_answer_of_the_corpus_reaches_the_consumer() {
+    let answer = std::fs::read(root().join("fuzz/corpus/answer/allowed")).expect("a file");
+    assert!(targets::create::Server::new().create(&answer).is_some());
 }
 
 /// Gives a target each file of its corpus, and what is left of each when it is cut short or has a byte changed.

@@ -5,14 +5,18 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod addresses;
 mod answers;
 mod architecture;
+mod bad_days;
 mod cases;
 mod clients;
+mod custom_resources;
 mod dev;
 mod doctor;
 mod fuzz;
 mod guides;
+mod identity;
 mod isolation;
 mod kcp_attacks;
 mod kcp_conditions;
@@ -21,4 +25,5 @@ mod kcp_rights;
 mod kcp_serve;
 mod kubectl;
 mod shard_requests;
+mod threat_model;
 mod vectors;

@@ -77,6 +77,7 @@ fn bucketinfos() -> Resource {
         }}),
         subresources: json!({"status": {}}),
         printer_columns: Value::Null,
+        further: Value::Null,
     }
 }
 

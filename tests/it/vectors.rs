@@ -3,6 +3,7 @@
 //! `CREATE_VECTORS` names another folder of the same format to run instead of the copies in `tests/vectors/create`.
 
 mod compare;
+mod denied;
 mod differences;
 mod reviews;
 

@@ -43,10 +43,25 @@ impl Dev {
 
     /// The same in a directory that exists.
     pub async fn start_in(directory: TempDir, arguments: &[&str]) -> Self {
+        Self::spawn(directory, arguments, &[]).await
+    }
+
+    /// The same in a new directory, with these variables in the environment.
+    pub async fn start_with(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::spawn(
+            tempfile::tempdir().expect("a temporary directory"),
+            arguments,
+            environment,
+        )
+        .await
+    }
+
+    async fn spawn(directory: TempDir, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut child = command()
             .args(["dev", "--port", "0", "--dir"])
             .arg(directory.path())
             .args(arguments)
+            .envs(environment.iter().copied())
             .spawn()
             .expect("the binary starts");
         let mut stderr = child.stderr.take().expect("a pipe");
@@ -110,11 +125,15 @@ impl Dev {
 
     /// A client with one of the certificates in `pki/`.
     pub fn client(&self, name: &str) -> Client {
-        let identity = Identity {
+        self.anonymous().with_identity(&self.identity(name))
+    }
+
+    /// One of the certificates in `pki/`, with its key.
+    pub fn identity(&self, name: &str) -> Identity {
+        Identity {
             cert_pem: self.pem(&format!("{name}.crt")),
             key_pem: self.pem(&format!("{name}.key")),
-        };
-        self.anonymous().with_identity(&identity)
+        }
     }
 
     /// A file in `pki/`.
@@ -122,21 +141,27 @@ impl Dev {
         fs::read_to_string(self.directory.path().join("pki").join(file)).expect("a file of the PKI")
     }
 
+    /// Sends a signal.
+    pub async fn signal(&self, signal: &str) {
+        send_signal(&self.child, signal).await;
+    }
+
     /// Sends a signal, waits for the end and returns the exit code and the log.
     pub async fn end(mut self, signal: &str) -> (Option<i32>, String) {
-        let pid = self.pid().to_string();
-        let sent = Command::new("kill")
-            .args([signal, &pid])
-            .status()
-            .await
-            .expect("kill runs");
-        assert!(sent.success());
+        self.signal(signal).await;
         let status = timeout(PATIENCE, self.child.wait())
             .await
             .expect("it ends in time")
             .expect("a status");
         (status.code(), self.log.await.expect("a log"))
     }
+}
+
+/// Sends a signal to a process that runs.
+pub async fn send_signal(child: &Child, signal: &str) {
+    let pid = child.id().expect("it runs").to_string();
+    let sent = Command::new("kill").args([signal, &pid]).status().await;
+    assert!(sent.expect("kill runs").success());
 }
 
 /// The binary with pipes for its output, killed when dropped.
@@ -180,6 +205,15 @@ pub async fn has_kubectl() -> bool {
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     listener.local_addr().expect("bound").port()
+}
+
+/// Waits for something that must come true soon.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(tokio::time::Instant::now() < deadline, "{what}: not in time");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// The root of the repository.

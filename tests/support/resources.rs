@@ -35,6 +35,8 @@ pub struct Resource {
     pub subresources: Value,
     /// `additionalPrinterColumns`.
     pub printer_columns: Value,
+    /// Further fields of the version.
+    pub further: Value,
 }
 
 impl Provider {
@@ -145,6 +147,9 @@ impl Resource {
         if !self.printer_columns.is_null() {
             version["additionalPrinterColumns"] = self.printer_columns.clone();
         }
+        for (key, value) in self.further.as_object().into_iter().flatten() {
+            version[key] = value.clone();
+        }
         json!({
             "apiVersion": "apis.kcp.io/v1alpha1",
             "kind": "APIResourceSchema",
@@ -163,6 +168,7 @@ impl Resource {
             schema,
             subresources: Value::Null,
             printer_columns: Value::Null,
+            further: Value::Null,
         }
     }
 }

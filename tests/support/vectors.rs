@@ -140,6 +140,7 @@ impl Schema {
             schema: self.document.clone(),
             subresources: self.subresources.clone(),
             printer_columns: self.additional_printer_columns.clone(),
+            further: Value::Null,
         }
     }
 }

@@ -6,7 +6,7 @@
 
 pub mod authorize;
 pub mod certificates;
-mod create;
+pub mod create;
 pub mod discovery;
 pub mod fault;
 pub mod flow;
@@ -16,7 +16,7 @@ mod list;
 pub mod listener;
 pub mod negotiate;
 mod openapi;
-mod options;
+pub mod options;
 mod partial;
 pub mod request_info;
 pub mod respond;

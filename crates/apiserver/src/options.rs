@@ -1,31 +1,35 @@
-//! The query of a request: `metav1.CreateOptions`, what of `ListOptions` can be wrong, and the client's `timeout`.
+//! The query of a request: `metav1.CreateOptions`, `metav1.ListOptions`, and the client's `timeout`.
+
+mod continue_token;
+mod field_selector;
+mod label_selector;
+mod list;
 
 use std::borrow::Cow;
-use std::num::{IntErrorKind, ParseIntError};
 use std::time::Duration;
 
 use percent_encoding::percent_decode;
 use structural_schema::field::{self, Path};
 use structural_schema::go::parse_duration;
-use structural_schema::json::quote;
 use structural_schema::{Value, meta};
 
 use crate::fault::{ClientFault, Invalid};
+pub use list::ListOptions;
 
 /// What the client asks of a create; valid values only.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct CreateOptions {
+pub struct CreateOptions {
     /// `dryRun=All`.
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// `fieldManager`, at most 128 bytes of printable characters; empty if not given.
-    pub(crate) field_manager: String,
+    pub field_manager: String,
     /// `fieldValidation`.
-    pub(crate) field_validation: FieldValidation,
+    pub field_validation: FieldValidation,
 }
 
 /// What becomes of unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum FieldValidation {
+pub enum FieldValidation {
     /// They are dropped silently.
     Ignore,
     /// They are dropped and each is a warning; also what an absent or empty parameter means.
@@ -37,7 +41,7 @@ pub(crate) enum FieldValidation {
 
 impl FieldValidation {
     /// The word in the query.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Ignore => "Ignore",
             Self::Warn => "Warn",
@@ -49,7 +53,7 @@ impl FieldValidation {
 impl CreateOptions {
     /// Reads the options as `ParameterCodec.DecodeParameters` does (of a repeated parameter that is no list, the first
     /// counts) and validates them as `ValidateCreateOptions` does, in its order.
-    pub(crate) fn from_query(query: &str) -> Result<Self, ClientFault> {
+    pub fn from_query(query: &str) -> Result<Self, ClientFault> {
         let mut dry_run = Vec::new();
         let mut field_manager = None;
         let mut field_validation = None;
@@ -64,7 +68,7 @@ impl CreateOptions {
 
         let field_manager = field_manager.unwrap_or_default();
         let root = Path::root();
-        let mut errors = Vec::new();
+        let mut errors = field::Errors::new();
         meta::validate_manager(&field_manager, &root.child("fieldManager"), &mut errors);
         if dry_run.iter().any(|value| value != "All") {
             let values: Vec<Value> = dry_run.iter().map(|value| Value::from(&**value)).collect();
@@ -94,63 +98,9 @@ impl CreateOptions {
                 field_manager: field_manager.into_owned(),
                 field_validation,
             }),
-            _ => Err(invalid_options("CreateOptions", errors)),
+            _ => Err(invalid_options("CreateOptions", errors.into_vec())),
         }
     }
-}
-
-/// Refuses list options that Kubernetes cannot read (400), then those that do not go together (422). The list is empty
-/// whatever they say, so selectors are not read: each of them selects nothing.
-pub(crate) fn check_list(query: &str) -> Result<(), ClientFault> {
-    let first = |name: &str| parameters(query).find(|(key, _)| key == name).map(|(_, value)| value);
-    for number in ["timeoutSeconds", "limit"].into_iter().filter_map(first) {
-        if let Err(error) = number.parse::<i64>() {
-            return Err(ClientFault::BadRequest(parse_int_error(&number, &error).into()));
-        }
-    }
-    let text = |name| first(name).unwrap_or_default();
-    let root = Path::root();
-    let mut errors = Vec::new();
-    let field = root.child("resourceVersionMatch");
-    let (resource_version, rule) = (text("resourceVersion"), text("resourceVersionMatch"));
-    if !rule.is_empty() {
-        if resource_version.is_empty() {
-            let detail = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            errors.push(field::Error::forbidden(&field, detail));
-        }
-        if !text("continue").is_empty() {
-            let detail = "resourceVersionMatch is forbidden when continue is provided";
-            errors.push(field::Error::forbidden(&field, detail));
-        }
-        if !matches!(&*rule, "Exact" | "NotOlderThan") {
-            errors.push(field::Error::not_supported(
-                &field,
-                &*rule,
-                ["Exact", "NotOlderThan", ""],
-            ));
-        }
-        if rule == "Exact" && resource_version == "0" {
-            let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-            errors.push(field::Error::forbidden(&field, detail));
-        }
-    }
-    if first("sendInitialEvents").is_some() {
-        let detail = "sendInitialEvents is forbidden for list";
-        errors.push(field::Error::forbidden(&root.child("sendInitialEvents"), detail));
-    }
-    if errors.is_empty() {
-        return Ok(());
-    }
-    Err(invalid_options("ListOptions", errors))
-}
-
-/// As `strconv.ParseInt`.
-fn parse_int_error(text: &str, error: &ParseIntError) -> String {
-    let why = match error.kind() {
-        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
-        _ => "invalid syntax",
-    };
-    format!("strconv.ParseInt: parsing {}: {why}", quote(text))
 }
 
 fn invalid_options(kind: &str, errors: Vec<field::Error>) -> ClientFault {
@@ -164,7 +114,7 @@ fn invalid_options(kind: &str, errors: Vec<field::Error>) -> ClientFault {
 
 /// How long the client is willing to wait; `None` when it does not say, or says zero or less, which is no limit
 /// (`WithRequestDeadline`).
-pub(crate) fn timeout(query: &str) -> Result<Option<Duration>, ClientFault> {
+pub fn timeout(query: &str) -> Result<Option<Duration>, ClientFault> {
     let Some(value) = parameters(query)
         .find(|(key, _)| key == "timeout")
         .map(|(_, value)| value)
@@ -255,42 +205,6 @@ mod tests {
             message("dryRun"),
             "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"\"]: supported values: \"All\""
         );
-    }
-
-    #[test]
-    fn list_options_are_refused_as_the_api_server_refuses_them() {
-        for query in [
-            "",
-            "limit=500&continue=&resourceVersion=0&watch=0",
-            "limit=5&limit=x",
-            "resourceVersion=1&resourceVersionMatch=Exact",
-            "resourceVersionMatch=&sendInitialEvent=true",
-        ] {
-            assert!(check_list(query).is_ok(), "{query}");
-        }
-        for (query, message) in [
-            ("limit=abc", "strconv.ParseInt: parsing \"abc\": invalid syntax"),
-            ("limit=", "strconv.ParseInt: parsing \"\": invalid syntax"),
-            (
-                "limit=x&timeoutSeconds=9223372036854775808",
-                "strconv.ParseInt: parsing \"9223372036854775808\": value out of range",
-            ),
-            (
-                "resourceVersionMatch=x&continue=c",
-                "ListOptions.meta.k8s.io \"\" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is \
-                 forbidden unless resourceVersion is provided, resourceVersionMatch: Forbidden: resourceVersionMatch is \
-                 forbidden when continue is provided, resourceVersionMatch: Unsupported value: \"x\": supported values: \
-                 \"Exact\", \"NotOlderThan\", \"\"]",
-            ),
-            (
-                "resourceVersion=0&resourceVersionMatch=Exact&sendInitialEvents=false",
-                "ListOptions.meta.k8s.io \"\" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch \
-                 \"exact\" is forbidden for resourceVersion \"0\", sendInitialEvents: Forbidden: sendInitialEvents is \
-                 forbidden for list]",
-            ),
-        ] {
-            assert_eq!(check_list(query).unwrap_err().to_string(), message, "{query}");
-        }
     }
 
     #[test]

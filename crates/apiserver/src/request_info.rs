@@ -12,6 +12,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 
 use crate::fault::ClientFault;
+use crate::options::parameters;
 
 /// What a path leads to.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -113,6 +114,13 @@ pub enum Discovery<'a> {
     ServerVersion,
 }
 
+impl Discovery<'_> {
+    /// Whether it is a document of OpenAPI.
+    pub fn is_openapi(&self) -> bool {
+        matches!(self, Self::OpenApiV2 | Self::OpenApiV3 | Self::OpenApiV3Version(..))
+    }
+}
+
 /// The resource part of a path, as Kubernetes' `RequestInfo` has it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ResourceInfo<'a> {
@@ -207,40 +215,38 @@ pub fn parse<'a>(
     union: UnionPaths,
 ) -> Result<Route<'a>, ClientFault> {
     let mut segments = Segments::new(path)?;
-    let first = segments.require()?;
-    let route = match &*first {
-        "livez" => health(HealthEndpoint::Livez, &mut segments)?,
-        "readyz" => health(HealthEndpoint::Readyz, &mut segments)?,
-        "healthz" => health(HealthEndpoint::Healthz, &mut segments)?,
-        "version" => Route::Version,
-        "services" => Route::Api(endpoint(method, query, &mut segments)?),
-        "clusters" if union == UnionPaths::Served => {
-            let consumer = Consumer::Cluster(ClusterName::parse(segments.require()?)?);
-            Route::Api(RequestInfo {
-                api: Api::Union,
-                consumer,
-                target: target(method, query, &mut segments)?,
-            })
+    let route = if let Some(health) = health(&mut segments)? {
+        health
+    } else {
+        match &*segments.require()? {
+            "version" => Route::Version,
+            "services" => endpoint(method, query, &mut segments)?,
+            "clusters" if union == UnionPaths::Served => {
+                let consumer = Consumer::Cluster(ClusterName::parse(segments.require()?)?);
+                below(Api::Union, consumer, method, query, &mut segments)?
+            }
+            _ => return Err(ClientFault::NotFound),
         }
-        _ => return Err(ClientFault::NotFound),
     };
     segments.end()?;
     Ok(route)
 }
 
-fn health<'a>(endpoint: HealthEndpoint, segments: &mut Segments<'a>) -> Result<Route<'a>, ClientFault> {
-    Ok(Route::Health {
-        endpoint,
-        check: segments.next()?,
-    })
+/// A live check, where the path leads to one.
+fn health<'a>(segments: &mut Segments<'a>) -> Result<Option<Route<'a>>, ClientFault> {
+    let endpoint = match segments.peek() {
+        Some("livez") => HealthEndpoint::Livez,
+        Some("readyz") => HealthEndpoint::Readyz,
+        Some("healthz") => HealthEndpoint::Healthz,
+        _ => return Ok(None),
+    };
+    segments.require()?;
+    let check = segments.next()?;
+    Ok(Some(Route::Health { endpoint, check }))
 }
 
 /// `/services/ephemeral/<provider>/<export>[/clusters/<consumer>]/…`
-fn endpoint<'a>(
-    method: &Method,
-    query: Option<&str>,
-    segments: &mut Segments<'a>,
-) -> Result<RequestInfo<'a>, ClientFault> {
+fn endpoint<'a>(method: &Method, query: Option<&str>, segments: &mut Segments<'a>) -> Result<Route<'a>, ClientFault> {
     if segments.require()? != "ephemeral" {
         return Err(ClientFault::NotFound);
     }
@@ -254,14 +260,25 @@ fn endpoint<'a>(
     } else {
         Consumer::None
     };
-    Ok(RequestInfo {
-        api,
-        consumer,
-        target: target(method, query, segments)?,
-    })
+    below(api, consumer, method, query, segments)
 }
 
-/// What is below an API: discovery, or a resource.
+/// What is below the root of an API: live checks, as in a workspace of kcp, and the API itself.
+fn below<'a>(
+    api: Api<'a>,
+    consumer: Consumer<'a>,
+    method: &Method,
+    query: Option<&str>,
+    segments: &mut Segments<'a>,
+) -> Result<Route<'a>, ClientFault> {
+    if let Some(health) = health(segments)? {
+        return Ok(health);
+    }
+    let target = target(method, query, segments)?;
+    Ok(Route::Api(RequestInfo { api, consumer, target }))
+}
+
+/// Discovery, or a resource.
 fn target<'a>(method: &Method, query: Option<&str>, segments: &mut Segments<'a>) -> Result<Target<'a>, ClientFault> {
     let discovery = match &*segments.require()? {
         "api" => segments.next()?.map_or(Discovery::Legacy, Discovery::LegacyVersion),
@@ -339,14 +356,9 @@ fn verb(method: &Method, named: bool, query: Option<&str>) -> Verb {
 
 /// As `Convert_Slice_string_To_bool` reads `watch`: the first value counts, and only `0` and `false` mean no.
 fn asks_to_watch(query: Option<&str>) -> bool {
-    query
-        .unwrap_or_default()
-        .split('&')
-        .find_map(|parameter| match parameter.split_once('=').unwrap_or((parameter, "")) {
-            ("watch", value) => Some(value != "0" && !value.eq_ignore_ascii_case("false")),
-            _ => None,
-        })
-        .unwrap_or(false)
+    parameters(query.unwrap_or_default())
+        .find(|(key, _)| key == "watch")
+        .is_some_and(|(_, value)| value != "0" && !value.eq_ignore_ascii_case("false"))
 }
 
 impl<'a> Consumer<'a> {

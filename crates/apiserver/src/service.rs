@@ -23,9 +23,10 @@ use crate::health::{self, Health};
 use crate::identity::{self, Caller, Identity, Trust};
 use crate::listener::{Connection, Service};
 use crate::negotiate::negotiate_output;
-use crate::options;
+use crate::options::{self, ListOptions};
 use crate::request_info::{self, Api, Consumer, Discovery, RequestInfo, ResourceInfo, Route, Target, UnionPaths, Verb};
 use crate::respond::{self, Responder};
+use crate::table::IncludeObject;
 use crate::transform;
 use crate::warning::Warnings;
 use crate::webhook::{Handle, Snapshot};
@@ -165,6 +166,8 @@ impl Server {
         };
         let peer = connection.peer(&self.trust, UnixTime::now());
         let identity = identity::caller(&self.trust, &peer, &parts.headers)?;
+        // Kubernetes judges it before anything else, for every request that ends by itself.
+        options::timeout(parts.uri.query().unwrap_or_default())?;
         let snapshot = self.snapshot.load_full();
         match &info.target {
             Target::Discovery(discovery) => self.discover(&snapshot, parts, &info, &identity, discovery),
@@ -194,7 +197,9 @@ impl Server {
         if info.consumer == Consumer::Wildcard && !matches!(identity, Identity::ShardItself(_)) {
             return Err(ClientFault::Forbidden("only a shard may ask for all logical clusters".into()).into());
         }
-        if parts.method != Method::GET {
+        // The handlers of OpenAPI take HEAD too, those of discovery do not.
+        let head = parts.method == Method::HEAD && discovery.is_openapi();
+        if parts.method != Method::GET && !head {
             return Err(ClientFault::MethodNotAllowed.into());
         }
         if let Discovery::ServerVersion = discovery {
@@ -253,6 +258,11 @@ impl ResourceRequest<'_> {
         let nomination = self.nomination()?;
         let schema = self.permitted(caller, consumer, nomination).await?;
         let resource = self.schema(nomination, schema.as_deref())?;
+        let version = self.version(&resource)?;
+        // Whatever comes of the request, as `crdHandler.ServeHTTP`.
+        if let Some(deprecation) = &version.deprecation {
+            warnings.add(deprecation);
+        }
         match (self.resource.verb, &self.resource.name) {
             (Verb::Create, None) => {
                 let create = Create {
@@ -265,7 +275,6 @@ impl ResourceRequest<'_> {
                     received: self.received,
                     trace_parent: self.parts.headers.get(TRACE_PARENT).cloned(),
                 };
-                let version = self.version(&resource)?;
                 let Answered {
                     object,
                     output,
@@ -283,12 +292,25 @@ impl ResourceRequest<'_> {
             }
             (Verb::List, None) => {
                 let output = negotiate_output(self.parts)?;
-                options::check_list(self.parts.uri.query().unwrap_or_default())?;
-                transform::empty_list(&Responder::new(self.parts), &resource, self.version(&resource)?, output)
+                ListOptions::from_query(self.query())?.check(resource.scope, version)?;
+                IncludeObject::of(output.target, self.query())?;
+                transform::empty_list(&Responder::new(self.parts), &resource, version, output)
             }
             // As the built-in reviews: a name leads nowhere, and a collection knows no other method.
             (_, Some(_)) => Err(ClientFault::NotFound.into()),
             (_, None) => Err(ClientFault::MethodNotAllowed.into()),
+        }
+    }
+
+    fn query(&self) -> &str {
+        self.parts.uri.query().unwrap_or_default()
+    }
+
+    /// The object that the request names, in its path or as all that a list is to have.
+    fn name(&self) -> Option<String> {
+        match self.resource.verb {
+            Verb::List => ListOptions::from_query(self.query()).ok()?.name().map(str::to_owned),
+            _ => self.resource.name.as_deref().map(str::to_owned),
         }
     }
 
@@ -323,6 +345,7 @@ impl ResourceRequest<'_> {
         if !matches!(self.resource.verb, Verb::Create | Verb::List | Verb::Get) {
             return Ok(None);
         }
+        let name = self.name();
         let attributes = Attributes {
             user: &caller.user,
             via: &caller.via,
@@ -334,7 +357,7 @@ impl ResourceRequest<'_> {
             version: &self.resource.version,
             resource: &self.resource.resource,
             namespace: self.resource.namespace.as_deref(),
-            name: self.resource.name.as_deref(),
+            name: name.as_deref(),
         };
         match self.server.authorizer.authorize(&attributes).await {
             Ok(Decision::Allowed { schema }) => Ok(schema),

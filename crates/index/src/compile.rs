@@ -89,6 +89,7 @@ impl Compiler {
             schema,
             document: version.document.clone(),
             printer_columns: version.printer_columns.iter().cloned().collect(),
+            selectable_fields: version.selectable_fields.iter().cloned().collect(),
             has_status: version.has_status,
             scale: version.scale.clone(),
         }

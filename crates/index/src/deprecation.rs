@@ -77,6 +77,7 @@ mod tests {
             has_status: false,
             scale: None,
             printer_columns: Vec::new(),
+            selectable_fields: Vec::new(),
         }
     }
 

@@ -90,6 +90,8 @@ pub struct Version {
     pub document: Arc<Value>,
     /// `additionalPrinterColumns`.
     pub printer_columns: Box<[PrinterColumn]>,
+    /// `selectableFields`, as field selectors name them: without the leading dot.
+    pub selectable_fields: Box<[Arc<str>]>,
     /// Whether the version has a status subresource.
     pub has_status: bool,
     /// The scale subresource, if there is one.

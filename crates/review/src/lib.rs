@@ -20,6 +20,7 @@
 //! The types are generic over the object, and the request also over the user: a server that already holds them
 //! serialises `Request<&Object, &UserInfo>` without a copy, a webhook reads `Request<BucketInfo>`.
 
+mod object;
 mod request;
 mod response;
 mod status;

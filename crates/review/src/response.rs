@@ -2,11 +2,16 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::object::{self, Object};
 use crate::{KIND, ReviewVersion, Status, null_as_default};
 
 /// The answer as the webhook sends it: `{apiVersion, kind, response}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(
+    rename_all = "camelCase",
+    from = "Object<Envelope<O>>",
+    bound(deserialize = "O: Deserialize<'de>")
+)]
 pub struct ReviewResponse<O> {
     /// The version of the review that this answers.
     pub api_version: ReviewVersion,
@@ -21,6 +26,30 @@ impl<O> ReviewResponse<O> {
         Self {
             api_version,
             kind: Kind,
+            response,
+        }
+    }
+}
+
+/// The wire form of an answer, as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope<O> {
+    api_version: ReviewVersion,
+    kind: Kind,
+    response: Response<O>,
+}
+
+impl<O> From<Object<Envelope<O>>> for ReviewResponse<O> {
+    fn from(Object(envelope): Object<Envelope<O>>) -> Self {
+        let Envelope {
+            api_version,
+            kind,
+            response,
+        } = envelope;
+        Self {
+            api_version,
+            kind,
             response,
         }
     }
@@ -71,18 +100,18 @@ impl<O: Serialize> Serialize for Response<O> {
 
 impl<'de, O: Deserialize<'de>> Deserialize<'de> for Response<O> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Read {
+        let Object(Read {
             uid,
             allowed,
             object,
             status,
             warnings,
-        } = Read::deserialize(deserializer)?;
+        }) = Object::deserialize(deserializer)?;
         let verdict = if allowed {
             Verdict::Allowed { object }
         } else {
             Verdict::Denied {
-                status: status.unwrap_or_default(),
+                status: Box::new(status.unwrap_or_default()),
             }
         };
         Ok(Self { uid, verdict, warnings })
@@ -108,7 +137,8 @@ struct Read<O> {
     uid: String,
     allowed: bool,
     object: Option<O>,
-    status: Option<Box<Status>>,
+    #[serde(default, deserialize_with = "object::optional")]
+    status: Option<Status>,
     #[serde(default, deserialize_with = "null_as_default")]
     warnings: Vec<String>,
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::null_as_default;
+use crate::{null_as_default, object};
 
 /// `metav1.Status`: why a review is denied. Every field may be absent; what is empty or zero is not written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Status {
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// More about the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "object::optional", skip_serializing_if = "Option::is_none")]
     pub details: Option<StatusDetails>,
     /// The HTTP status code; zero when not set.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "is_zero")]
@@ -61,7 +61,7 @@ pub struct StatusDetails {
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// The single failures of which this one consists.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "object::list", skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<StatusCause>,
     /// The seconds after which it is worth asking again; zero when not set.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "is_zero")]

@@ -209,10 +209,17 @@ fn what_is_no_review_is_refused() {
         json!({"uid": "u", "allowed": true, "object": {}, "warnings": [1]}),
         json!({"uid": "u", "allowed": false, "status": "no"}),
         json!({"uid": "u", "allowed": false, "status": {"code": "404"}}),
+        // What derived decoders take for structs, and Go does not.
+        json!(["u", true, {}, null, []]),
+        json!({"uid": "u", "allowed": false, "status": ["v1", "Status", "Failure", "no", "NotFound", null, 404]}),
+        json!({"uid": "u", "allowed": false, "status": {"details": ["name", "", "", "", [], 0]}}),
+        json!({"uid": "u", "allowed": false, "status": {"details": {"causes": [["reason", "message", "field"]]}}}),
     ];
     for json in responses {
         assert!(response(&json).is_err(), "{json}");
     }
+    let list = json!(["apis.kcp.io/v1alpha1", "EphemeralReview", {"uid": "u", "allowed": true, "object": {}}]);
+    assert!(serde_json::from_value::<ReviewResponse<Value>>(list).is_err());
     assert_refused::<ReviewResponse<Value>>(RESPONSE_ALLOWED, "response");
     assert_refused::<ReviewRequest<IgnoredAny>>(REQUEST, "request");
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::field::{Error, Path};
+use crate::field::{Error, Errors, Path};
 use crate::go;
 use crate::value::{Map, Value, deeper};
 
@@ -20,7 +20,7 @@ pub struct Scale {
 }
 
 /// Checks the fields that `scale` reads and writes. Those that are absent are fine.
-pub(crate) fn validate_scale(scale: &Scale, object: &Map, errors: &mut Vec<Error>) {
+pub(crate) fn validate_scale(scale: &Scale, object: &Map, errors: &mut Errors) {
     validate_replicas(&scale.spec_replicas_path, object, errors);
     validate_replicas(&scale.status_replicas_path, object, errors);
     if let Some(path) = &scale.label_selector_path {
@@ -34,7 +34,7 @@ pub(crate) fn validate_scale(scale: &Scale, object: &Map, errors: &mut Vec<Error
     }
 }
 
-fn validate_replicas(path: &str, object: &Map, errors: &mut Vec<Error>) {
+fn validate_replicas(path: &str, object: &Map, errors: &mut Errors) {
     let replicas = nested(object, path).and_then(|value| match value {
         None => Ok(0),
         Some(Value::Int(replicas)) => Ok(*replicas),
@@ -142,7 +142,7 @@ mod tests {
             label_selector_path: Some(".status.selector".into()),
         };
         let object = json::decode(object.as_bytes()).unwrap().value;
-        let mut errors = Vec::new();
+        let mut errors = Errors::new();
         validate_scale(&scale, object.as_object().unwrap(), &mut errors);
         errors.iter().map(ToString::to_string).collect()
     }

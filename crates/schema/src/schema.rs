@@ -108,14 +108,14 @@ impl Schema {
     /// Validates an object that was pruned and defaulted. The errors are in the order in which Kubernetes tells them;
     /// where Go takes fields in any order, here they are sorted.
     pub fn validate(&self, object: &Map, options: ValidateOptions<'_>) -> Vec<field::Error> {
-        let mut errors = Vec::new();
+        let mut errors = field::Errors::new();
         self.validate_after(object, options, &mut errors);
-        errors
+        errors.into_vec()
     }
 
     /// Validates an object of which `errors` tells what is wrong with its metadata: like other errors these keep rules
     /// from being evaluated.
-    pub fn validate_after(&self, object: &Map, options: ValidateOptions<'_>, errors: &mut Vec<field::Error>) {
+    pub fn validate_after(&self, object: &Map, options: ValidateOptions<'_>, errors: &mut field::Errors) {
         let root = &self.compiled.root;
         let path = Path::root();
         validate::validate_object(root, object, options, errors);
@@ -178,10 +178,10 @@ fn prepare_default(node: &Node, default: &mut Value) -> Vec<field::Error> {
     if let Err(error) = embedded::coerce_value(node, default, &path) {
         return vec![error];
     }
-    let mut errors = Vec::new();
+    let mut errors = field::Errors::new();
     validate::validate_default(node, default, &mut errors);
     if let Value::Object(map) = default {
         validate::validate_embedded(node, map, &path, &mut errors);
     }
-    errors
+    errors.into_vec()
 }

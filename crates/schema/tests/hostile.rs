@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use structural_schema::meta::{self, MetaOptions, Scope};
 use structural_schema::{Map, Reason, Schema, ValidateOptions, Value, json};
 
 /// Far more than any of these takes unoptimised on a slow machine, far less than the quadratic work takes.
@@ -166,4 +167,35 @@ fn the_paths_of_unknown_fields_do_not_multiply_without_end() {
     assert!(paths.iter().map(String::len).sum::<usize>() < 16 << 20);
     let left = object.get("spec").and_then(|spec| spec.get(&"k".repeat(1 << 20)));
     assert_eq!(left, Some(&Value::Object(Map::new())));
+}
+
+/// Many rules, or many levels, that each quote the same long value.
+#[test]
+fn errors_take_bounded_memory() {
+    let rules: Vec<_> = (0..500)
+        .map(|n| format!(r#"{{"rule": "self == 'never {n}'"}}"#))
+        .collect();
+    let rules = rules.join(",");
+    let schema = with_spec(&format!(
+        r#"{{"type": "string", "maxLength": 2000000, "x-kubernetes-validations": [{rules}]}}"#
+    ));
+    let errors = schema.validate(&object("x".repeat(1 << 20).into()), ValidateOptions::default());
+    let told: usize = errors.iter().map(|error| error.to_string().len()).sum();
+    assert!(
+        !errors.is_empty() && told < 8 << 20,
+        "{} errors, {told} bytes",
+        errors.len()
+    );
+
+    let labels: Map = (0..100_000).map(|n| (format!("-{n}"), Value::from("a b"))).collect();
+    let metadata: Map = [("name", Value::from("one")), ("labels", labels.into())]
+        .into_iter()
+        .collect();
+    let errors = meta::validate(&metadata, MetaOptions::stored(Scope::Cluster));
+    let told: usize = errors.iter().map(|error| error.to_string().len()).sum();
+    assert!(
+        errors.is_full() && told < 8 << 20,
+        "{} errors, {told} bytes",
+        errors.len()
+    );
 }

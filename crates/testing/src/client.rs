@@ -146,6 +146,15 @@ enum Sender {
 }
 
 impl Connection {
+    /// Another sender of requests on the same connection; HTTP/1.1 has none.
+    pub fn another(&self) -> Option<Self> {
+        let Sender::Two(sender) = &self.sender else { return None };
+        Some(Self {
+            host: self.host.clone(),
+            sender: Sender::Two(sender.clone()),
+        })
+    }
+
     /// Sends a request and reads the whole answer.
     pub async fn send(&mut self, request: Request<Bytes>) -> anyhow::Result<Answer> {
         let (mut parts, body) = request.into_parts();

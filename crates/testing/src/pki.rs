@@ -85,6 +85,14 @@ impl Authority {
         self.issuer.der().clone()
     }
 
+    /// This authority's certificate and key, for a program that is to issue with them.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            cert_pem: self.cert_pem(),
+            key_pem: self.issuer.key().serialize_pem(),
+        }
+    }
+
     /// Writes this authority's certificate to `dir/name.crt`.
     pub fn write(&self, dir: &Path, name: &str) -> PathBuf {
         write(dir, name, "crt", &self.cert_pem())

@@ -56,6 +56,9 @@ pub enum CountError {
     /// There are more objects than are counted.
     #[error("more than {MAX_OBJECTS} objects to look at; ask for a longer prefix")]
     TooMany,
+    /// There is a key that the store's client cannot read, and it ends its listing there.
+    #[error("a key of this bucket has a segment that is empty or only dots; ask for a prefix that it does not have")]
+    OddKey,
     /// The store failed.
     #[error("the object store failed")]
     Store(#[from] object_store::Error),
@@ -152,6 +155,7 @@ async fn count_s3(store: AmazonS3Builder, prefix: &str) -> Result<Count, CountEr
             Ok(Some(object)) if tally.look_at(&object.location)? => tally.add(&object),
             Ok(Some(_)) => {}
             Ok(None) => return Ok(tally.count),
+            Err(object_store::Error::InvalidPath { .. }) => return Err(CountError::OddKey),
             Err(error) => return Err(why_unlisted(&store, error).await),
         }
     }

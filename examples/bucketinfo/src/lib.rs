@@ -60,7 +60,7 @@ async fn answer(buckets: Buckets, review: Review<BucketInfoSpec>) -> Result<Answ
         .await
         .map_err(|error| match error {
             CountError::NoBucket => Denied::not_found("buckets.s3.example.com", bucket_name.as_ref()),
-            CountError::TooMany => Denied::invalid("spec.prefix", error),
+            CountError::TooMany | CountError::OddKey => Denied::invalid("spec.prefix", error),
             CountError::Store(error) => Denied::internal(error),
         })?;
     Ok(Answer::new(BucketInfoStatus {

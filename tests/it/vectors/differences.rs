@@ -26,7 +26,7 @@ pub(super) enum Expected {
 
 const DIFFERENCES: &[Difference] = &[
     Difference {
-        reason: "every caller with a certificate is authorised here; RBAC is asked of kcp",
+        reason: "every caller with a certificate is authorised by `dev`; `denied.rs` asks for these on a kcp",
         expected: |case| case.caller.starts_with("user-").then_some(Expected::Skipped),
     },
     Difference {

@@ -36,5 +36,6 @@ fn review(group: &str, kind: &str, scope: &str) -> Resource {
         }}),
         subresources: json!({"status": {}}),
         printer_columns: Value::Null,
+        further: Value::Null,
     }
 }

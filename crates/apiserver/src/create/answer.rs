@@ -1,6 +1,7 @@
 //! Step 6 of a create: the webhook's answer, held against the question and the schema.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use ephemeral_index::SpecOwnership;
 use ephemeral_review::{self as wire, ReviewResponse, Verdict};
@@ -64,7 +65,7 @@ pub(crate) fn read(
         .map_err(|_| faults.broken("its object is too large"))?;
     let mut errors = match object.get("metadata") {
         Some(Value::Object(metadata)) => meta::validate(metadata, asked.meta_options()),
-        _ => Vec::new(),
+        _ => field::Errors::new(),
     };
     asked
         .schema
@@ -72,16 +73,16 @@ pub(crate) fn read(
     if !errors.is_empty() {
         // The question was judged before its numbers lost their points, which can make two items of a set the same:
         // what is wrong with the question itself is not the webhook's fault.
-        let mut excused = Vec::new();
         let options = asked.validate_options().ignoring_required_status();
-        asked.schema.validate_after(&question.object, options, &mut excused);
-        errors.retain(|error| !excused.contains(error));
+        let excused = asked.schema.validate(&question.object, options);
+        let excused: HashSet<_> = excused.iter().map(ToString::to_string).collect();
+        errors.retain(|error| !excused.contains(&error.to_string()));
     }
     if errors.is_empty() {
         json::settle_numbers(&mut object);
         Ok(object)
     } else {
-        Err(faults.invalid(errors))
+        Err(faults.invalid(errors.into_vec()))
     }
 }
 
@@ -147,8 +148,11 @@ fn denial(status: wire::Status, asked: &Asked, question: &Question) -> Status {
         kind: truncated(details.kind, 1024),
         uid: truncated(details.uid, 1024),
         causes: details.causes.into_iter().take(MAX_CAUSES).map(cause).collect(),
-        // `Retry-After` makes clients ask again by themselves; that is not for a webhook to order.
-        retry_after_seconds: None,
+        // Told in the body, and never as `Retry-After`: that makes clients ask again by themselves, which is not for a
+        // webhook to order.
+        retry_after_seconds: u32::try_from(details.retry_after_seconds)
+            .ok()
+            .filter(|seconds| *seconds > 0),
     });
     let details = details.filter(|details| *details != Details::default());
     Status {

@@ -12,7 +12,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 /// there are processors. So a provider whose rules are as costly as rules may be has its own consumers wait, and however
 /// many webhooks it nominates, at most that many of its requests come before another provider's.
 #[derive(Debug)]
-pub(crate) struct Heavy {
+pub struct Heavy {
     places: Arc<Semaphore>,
     webhooks: Shares,
     providers: Shares,
@@ -29,7 +29,7 @@ pub(crate) struct Place {
 impl Heavy {
     /// As much work for one webhook, and for one provider, as there are processors, and twice as much in all: one can
     /// keep the machine busy when nobody else wants it, and cannot take every place.
-    pub(crate) fn new(processors: usize) -> Self {
+    pub fn new(processors: usize) -> Self {
         let share = processors.max(1);
         Self {
             places: Arc::new(Semaphore::new(2 * share)),

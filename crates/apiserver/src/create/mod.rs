@@ -18,12 +18,12 @@ use tokio::time::Instant;
 use crate::fault::{ClientFault, Fault, PlatformFault, ProviderFault, qualified};
 use crate::flow::{Flow, RequestBody};
 use crate::identity::Caller;
-use crate::negotiate::{self, Media, Output, Transform};
+use crate::negotiate::{self, Media, Output};
 use crate::options::{self, CreateOptions};
 use crate::table::IncludeObject;
 use crate::warning::Warnings;
 use crate::webhook::{Call, CallError, Handle};
-pub(crate) use heavy::Heavy;
+pub use heavy::Heavy;
 use question::{Asked, Question};
 use review::Sent;
 
@@ -36,30 +36,30 @@ const NOT_ANSWERED: &str = "this resource could not be answered at the moment; t
      without a status";
 
 /// A create whose caller is known and allowed.
-pub(crate) struct Create<'a> {
+pub struct Create<'a> {
     /// The caller.
-    pub(crate) caller: &'a Caller,
+    pub caller: &'a Caller,
     /// The consumer's logical cluster.
-    pub(crate) consumer: &'a str,
+    pub consumer: &'a str,
     /// The nomination.
-    pub(crate) nomination: &'a Nomination<Handle>,
+    pub nomination: &'a Nomination<Handle>,
     /// The resource as the consumer sees it.
-    pub(crate) resource: Arc<ResourceSchema>,
+    pub resource: Arc<ResourceSchema>,
     /// The version in the path.
-    pub(crate) version: &'a str,
+    pub version: &'a str,
     /// The namespace in the path.
-    pub(crate) namespace: Option<&'a str>,
+    pub namespace: Option<&'a str>,
     /// When the request arrived.
-    pub(crate) received: Instant,
+    pub received: Instant,
     /// W3C trace context, passed on to the webhook as it came.
-    pub(crate) trace_parent: Option<HeaderValue>,
+    pub trace_parent: Option<HeaderValue>,
 }
 
 /// The object that the consumer gets, and in which form.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub struct Answered {
     /// The object.
-    pub(crate) object: Map,
+    pub object: Map,
     /// The form.
     pub(crate) output: Output,
     /// What of the object is in the rows of a `Table`.
@@ -68,23 +68,17 @@ pub(crate) struct Answered {
 
 /// What the steps need of the server.
 #[derive(Clone, Debug)]
-pub(crate) struct Means {
+pub struct Means {
     /// Limits.
-    pub(crate) flow: Arc<Flow>,
+    pub flow: Arc<Flow>,
     /// Places for work that would hold up the threads which serve connections.
-    pub(crate) heavy: Arc<Heavy>,
+    pub heavy: Arc<Heavy>,
 }
 
 impl Create<'_> {
     /// Steps 3 to 7 (1 and 2 found the caller and the nomination): the object that the consumer gets, and in which
     /// form. Warnings are collected on the way, for an error too.
-    pub(crate) async fn run<B>(
-        self,
-        means: &Means,
-        parts: &Parts,
-        body: B,
-        warnings: &mut Warnings,
-    ) -> Result<Answered, Fault>
+    pub async fn run<B>(self, means: &Means, parts: &Parts, body: B, warnings: &mut Warnings) -> Result<Answered, Fault>
     where
         B: Body<Data = bytes::Bytes> + Unpin,
     {
@@ -93,16 +87,14 @@ impl Create<'_> {
         means.flow.take_token(self.consumer, &self.webhook_key())?;
         let query = parts.uri.query().unwrap_or_default();
         let output = negotiate::negotiate_output(parts)?;
-        let include = match output.target {
-            Some(Transform::Table(_)) => IncludeObject::from_query(query)?,
-            _ => IncludeObject::default(),
-        };
         let input = negotiate::negotiate_input(&parts.headers)?;
         let body = means.flow.read(means.flow.reserve(&parts.headers)?, body).await?;
         let asked = Arc::new(self.asked(query)?);
         let question = means
             .read(self.nomination, &asked, input.media()?, body, warnings)
             .await?;
+        // Kubernetes judges it when the object is created already; here nothing has been asked yet.
+        let include = IncludeObject::of(output.target, query)?;
         // The webhook's time begins when it is called, the client's when the request came.
         let given = Instant::now() + usable.timeout;
         let deadline = client_timeout.map_or(given, |timeout| given.min(self.received + timeout));

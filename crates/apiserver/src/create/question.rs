@@ -88,7 +88,7 @@ impl Asked {
             object.insert("metadata", metadata);
             let options = self.validate_options().ignoring_required_status();
             self.schema.validate_after(&object, options, &mut errors);
-            errors
+            errors.into_vec()
         } else {
             // As `ValidateTypeMeta`, which ends the validation.
             let must = format!("must be {}", self.kind());

@@ -32,6 +32,7 @@ pub(crate) fn version(name: &str, document: &str) -> Version {
         }),
         document: Arc::new(value(document)),
         printer_columns: Box::default(),
+        selectable_fields: Box::default(),
         has_status: true,
         scale: None,
     }

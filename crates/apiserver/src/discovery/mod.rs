@@ -27,7 +27,7 @@ use crate::fault::{ClientFault, Fault, PlatformFault};
 use crate::negotiate::{check_representation, negotiate_discovery, negotiate_plain};
 use crate::openapi::OpenApi;
 use crate::request_info::Discovery;
-use crate::respond::{Body, Cached, Document, GZIP_THRESHOLD, Responder};
+use crate::respond::{Body, Cached, Document, Gzip, Responder};
 use crate::webhook::{Handle, Snapshot};
 use aggregated::Aggregated;
 
@@ -219,7 +219,7 @@ impl Published {
                     .map_err(|error| unwritable(&error))?,
                 etag: &aggregated.etag,
                 cache_control: "public",
-                gzip_threshold: GZIP_THRESHOLD,
+                gzip: Gzip::Objects,
             }));
         }
         let document = match asked {

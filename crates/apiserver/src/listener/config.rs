@@ -28,6 +28,8 @@ pub struct ListenerConfig {
     pub header_timeout: Duration,
     /// How long a connection without a request stays open, and how long an answer may wait to be read.
     pub idle_timeout: Duration,
+    /// How long a connection that is told to end may stay open without a request.
+    pub goodbye: Duration,
     /// Requests at once on one connection of HTTP/2.
     pub max_concurrent_streams: u32,
     /// How long after the shutdown began new connections are still accepted, so that balancers see `readyz` fail first.
@@ -44,6 +46,7 @@ impl Default for ListenerConfig {
             handshake_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(32),
             idle_timeout: Duration::from_secs(90),
+            goodbye: Duration::from_secs(5),
             max_concurrent_streams: 250,
             shutdown_delay: Duration::ZERO,
             drain_timeout: Duration::from_secs(35),

@@ -94,7 +94,8 @@ fn respond(fault: &Fault) -> Response<Full<Bytes>> {
 
 /// HEAD is answered as GET without the body; hyper leaves it out on HTTP/1.1 alone.
 fn without_body(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
-    if let Some(length) = response.body().size_hint().exact() {
+    // An answer without a body, such as 304, says nothing of the one that there would be.
+    if let Some(length) = response.body().size_hint().exact().filter(|length| *length > 0) {
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
     *response.body_mut() = Full::default();

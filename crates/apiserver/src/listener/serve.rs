@@ -32,9 +32,6 @@ use super::worded::Worded;
 /// enough not to be noticed once there are.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
-/// How long an idle connection may take to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(10);
-
 /// Serves `service` on `listener` until `shutdown`, then drains: no new connections, GOAWAY or `Connection: close` on
 /// those there are, and the requests under way answered, all within the times of `config`.
 pub async fn serve<S: Service>(
@@ -152,7 +149,15 @@ impl<S: Service> Server<S> {
         // Answers are written whole; waiting for more to send (Nagle) would only add latency.
         _ = stream.set_nodelay(true);
         let handshake = timeout(self.config.handshake_timeout, self.acceptor.accept(Linger::new(stream)));
-        let stream = match handshake.await {
+        let goodbye = async {
+            self.drain.cancelled().await;
+            sleep(self.config.goodbye).await;
+        };
+        let handshake = tokio::select! {
+            handshake = handshake => handshake,
+            () = goodbye => return self.stats.refuse(Refusal::HandshakeTimeout),
+        };
+        let stream = match handshake {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
                 tracing::debug!(%peer, %error, "TLS handshake");
@@ -209,11 +214,25 @@ impl<S: Service> Server<S> {
             () = idle(connection, self.config.idle_timeout) => {}
         }
         say_goodbye(http.as_mut());
+        let silent = async {
+            tokio::select! {
+                () = idle(connection, self.config.idle_timeout + self.config.goodbye) => {}
+                () = self.ended_and_idle(connection) => {}
+            }
+        };
         tokio::select! {
             end = &mut http => end,
             // A request that crossed the goodbye is still answered.
-            () = idle(connection, self.config.idle_timeout + GOODBYE) => Ok(()),
+            () = silent => Ok(()),
         }
+    }
+
+    /// Waits until the server ends and the connection had the time to say goodbye and did not use it: no request crossed
+    /// the goodbye, and none is being answered.
+    async fn ended_and_idle(&self, connection: &Connection) {
+        self.drain.cancelled().await;
+        sleep(self.config.goodbye).await;
+        idle(connection, self.config.goodbye).await;
     }
 }
 

@@ -499,6 +499,30 @@ async fn a_drain_answers_what_is_under_way() {
 }
 
 #[tokio::test]
+async fn a_drain_does_not_wait_for_those_who_ask_nothing() {
+    let config = ListenerConfig {
+        goodbye: Duration::from_millis(200),
+        handshake_timeout: Duration::from_hours(1),
+        header_timeout: Duration::from_hours(1),
+        idle_timeout: Duration::from_hours(1),
+        drain_timeout: Duration::from_hours(1),
+        ..ListenerConfig::default()
+    };
+    let server = start(config).await;
+    let _no_handshake = TcpStream::connect(server.address).await.unwrap();
+    let mut half_asked = server.shard().http(Http::One).stream().await.unwrap();
+    half_asked.write_all(b"GET / HTTP/1.1\r\nHost:").await.unwrap();
+    let mut mute = server.shard().http(Http::Two).stream().await.unwrap();
+    // It never acknowledges anything, so that its end of the goodbye does not come.
+    mute.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .await
+        .unwrap();
+    eventually("all are open", || server.stats.open() == 3).await;
+    server.shutdown.cancel();
+    server.until_ended().await;
+}
+
+#[tokio::test]
 async fn a_drain_ends_at_its_deadline() {
     let config = ListenerConfig {
         drain_timeout: Duration::from_millis(200),

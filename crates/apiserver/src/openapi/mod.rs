@@ -10,7 +10,7 @@ mod tests;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, EXPIRES, HeaderValue, LOCATION, VARY};
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, LOCATION, VARY};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
@@ -20,10 +20,7 @@ use crate::discovery::{Catalog, Group, GroupVersion};
 use crate::fault::{ClientFault, Fault};
 use crate::negotiate::{first, parse_accept};
 use crate::options::parameters;
-use crate::respond::{Body, Cached, Responder, empty, etag};
-
-/// Documents larger than this are compressed for clients that accept it (`gziphandler.DefaultMinSize`), bytes.
-const GZIP_THRESHOLD: usize = 1400;
+use crate::respond::{Body, Cached, Gzip, Responder, empty, etag};
 
 /// For how long a document under its hash never changes.
 const IMMUTABLE_FOR: SignedDuration = SignedDuration::from_hours(365 * 24);
@@ -104,7 +101,7 @@ impl Tagged {
             body: body.clone(),
             etag: &self.etag,
             cache_control: "no-cache, private",
-            gzip_threshold: GZIP_THRESHOLD,
+            gzip: Gzip::Documents,
         }
     }
 }
@@ -285,8 +282,11 @@ fn accepted(parts: &Parts, subtypes: &[(&str, Format)]) -> Option<Format> {
 fn moved(document: &Tagged) -> Response<Body> {
     let mut response = empty(StatusCode::MOVED_PERMANENTLY);
     let location = HeaderValue::try_from(format!("?hash={}", document.hash())).expect("a hash is hexadecimal");
-    response.headers_mut().insert(LOCATION, location);
-    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, location);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    headers.insert(ETAG, document.etag.clone());
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
     response
 }
 

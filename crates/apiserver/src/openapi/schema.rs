@@ -75,6 +75,9 @@ pub(super) fn definition(group: &Group, resource: &Resource, dialect: Dialect) -
     } else {
         let mut definition = publish(document, dialect, 0);
         object_properties(&mut definition, dialect);
+        if dialect == Dialect::V2 {
+            not_required(&mut definition, "status");
+        }
         definition
     };
     let kinds = vec![group_version_kind(group, resource).into()];
@@ -228,6 +231,9 @@ fn restrict(schema: &Map, out: &mut Map) {
         out.remove("type");
     }
 
+    // kubectl looks for required fields here before it asks, and knows of no defaults. At a custom resource it does not
+    // look, since that can be patched.
+    let has_default = |schema: &Value| schema.get("default").is_some_and(is_anything);
     let is_nullable = |schema: &Value| schema.as_object().is_some_and(|schema| flag_of(schema, "nullable"));
     if schema.get("additionalProperties").is_some_and(is_nullable) {
         out.remove("required");
@@ -236,13 +242,23 @@ fn restrict(schema: &Map, out: &mut Map) {
         && let Some(Value::Array(required)) = out.remove("required")
     {
         let optional = |name: &Value| {
-            name.as_str()
-                .and_then(|name| properties.get(name))
-                .is_some_and(is_nullable)
+            let property = name.as_str().and_then(|name| properties.get(name));
+            property.is_some_and(|property| is_nullable(property) || has_default(property))
         };
         let required: Vec<_> = required.into_vec().into_iter().filter(|name| !optional(name)).collect();
         if !required.is_empty() {
             out.insert("required", required);
+        }
+    }
+}
+
+/// Takes a name from what is required: the webhook's to give, not the consumer's.
+fn not_required(schema: &mut Map, name: &str) {
+    if let Some(Value::Array(required)) = schema.remove("required") {
+        let mut required = required.into_vec();
+        required.retain(|known| known.as_str() != Some(name));
+        if !required.is_empty() {
+            schema.insert("required", required);
         }
     }
 }

@@ -103,6 +103,24 @@ fn a_definition_has_what_every_object_has() {
     );
 }
 
+/// As `openapi-gen` writes fields that are never left out.
+#[test]
+fn what_kubernetes_own_types_require_is_empty_by_default() {
+    for dialect in [Dialect::V2, Dialect::V3] {
+        let definitions = meta::definitions(dialect);
+        let owner = definitions
+            .get("io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference")
+            .expect("a definition");
+        let required = owner.get("required").and_then(Value::as_array).expect("a list");
+        for field in required.iter() {
+            let name = field.as_str().expect("a name");
+            let property = owner.get("properties").and_then(|properties| properties.get(name));
+            let default = property.and_then(|property| property.get("default"));
+            assert_eq!(default.and_then(Value::as_str), Some(""), "{dialect:?} {name}");
+        }
+    }
+}
+
 #[test]
 fn properties_are_told_as_each_dialect_can() {
     for (name, v2, v3) in [
@@ -151,6 +169,25 @@ fn properties_are_told_as_each_dialect_can() {
     let template = property("template", Dialect::V2);
     assert_eq!(text(template.get("required").unwrap()), "[\"kind\",\"apiVersion\"]");
     assert!(template.get("properties").unwrap().get("metadata").is_some());
+}
+
+#[test]
+fn what_the_server_or_the_webhook_fills_in_is_not_asked_of_kubectl() {
+    let catalog = catalog(
+        r#"{"type":"object","required":["spec","status"],"properties":{
+            "spec":{"type":"object","required":["a","b"],"properties":{"a":{"type":"string","default":"x"},"b":{"type":"string"}}},
+            "status":{"type":"object","required":["s"],"properties":{"s":{"type":"string"}}}}}"#,
+    );
+    let group = &catalog.groups[0];
+    for (dialect, root, spec) in [
+        (Dialect::V2, r#"["spec"]"#, r#"["b"]"#),
+        (Dialect::V3, r#"["spec","status"]"#, r#"["a","b"]"#),
+    ] {
+        let definition = definition(group, &group.versions[0].resources[0], dialect);
+        let nested = definition.get("properties").and_then(|all| all.get("spec")).unwrap();
+        assert_eq!(text(definition.get("required").unwrap()), root);
+        assert_eq!(text(nested.get("required").unwrap()), spec);
+    }
 }
 
 #[test]
@@ -235,7 +272,8 @@ fn v2_is_answered_in_what_is_asked_for() {
     ] {
         let response = ask(accept).unwrap();
         assert_eq!(response.headers()[CONTENT_TYPE], content_type, "{accept}");
-        assert_eq!(response.headers()[VARY], "Accept");
+        let vary: Vec<_> = response.headers().get_all(VARY).iter().collect();
+        assert_eq!(vary, ["Accept-Encoding", "Accept"]);
         assert_eq!(response.headers()[ETAG].len(), 130);
     }
     assert!(matches!(
@@ -273,6 +311,8 @@ fn a_document_of_v3_never_changes_under_its_hash() {
     let wrong = ask("/openapi/v3/apis/s3.example.com/v1?hash=AB", &[]).unwrap();
     assert_eq!(wrong.status(), StatusCode::MOVED_PERMANENTLY);
     assert_eq!(wrong.headers()[LOCATION], url[url.find('?').unwrap()..]);
+    assert_eq!(wrong.headers()[CONTENT_TYPE], "application/json");
+    assert_eq!(wrong.headers()[ETAG].len(), 130);
 
     let plain = ask("/openapi/v3/apis/s3.example.com/v1", &[]).unwrap();
     assert_eq!(plain.headers()[CACHE_CONTROL], "no-cache, private");

@@ -187,6 +187,18 @@ fn live_checks_and_the_version_need_no_cluster() {
     assert_eq!(get("/readyz/ping"), Ok(health(HealthEndpoint::Readyz, Some("ping"))));
     assert_eq!(get("/healthz"), Ok(health(HealthEndpoint::Healthz, None)));
     assert_eq!(get("/version"), Ok(Route::Version));
+    for root in [
+        "/clusters/consumer",
+        "/services/ephemeral/2abcdefgh/s3.example.com",
+        "/services/ephemeral/2abcdefgh/s3.example.com/clusters/consumer",
+    ] {
+        assert_eq!(get(&format!("{root}/livez")), Ok(health(HealthEndpoint::Livez, None)));
+        assert_eq!(
+            get(&format!("{root}/readyz/ping")),
+            Ok(health(HealthEndpoint::Readyz, Some("ping")))
+        );
+        assert_eq!(get(&format!("{root}/healthz/a/b")), Err(404));
+    }
     for path in [
         "/",
         "/readyz/a/b",

@@ -8,24 +8,21 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER,
-    VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use sha2::{Digest, Sha512};
 use structural_schema::{Value, json, yaml};
 
 use crate::fault::{ClientFault, Fault, MAX_BODY_BYTES};
-use crate::negotiate::{Form, Media, first, negotiate_error};
+use crate::negotiate::{Form, Media, negotiate_error};
 use crate::status::Status;
 
 /// The body of every answer.
 pub type Body = Full<Bytes>;
-
-/// Answers larger than this are compressed for clients that accept it (`defaultGzipThresholdBytes`).
-pub(crate) const GZIP_THRESHOLD: usize = 128 * 1024;
 
 /// Largest indented JSON. Beyond that, it is written without indentation.
 const MAX_INDENTED_BYTES: usize = 4 * MAX_BODY_BYTES;
@@ -33,9 +30,7 @@ const MAX_INDENTED_BYTES: usize = 4 * MAX_BODY_BYTES;
 /// What of a request decides how any answer to it is sent.
 #[derive(Clone, Debug)]
 pub struct Responder {
-    /// `HEAD`: headers only.
-    head: bool,
-    gzip: bool,
+    accept_encoding: Option<HeaderValue>,
     errors: Form,
     if_none_match: Option<HeaderValue>,
 }
@@ -44,8 +39,7 @@ impl Responder {
     /// Reads method, query and headers of a request.
     pub fn new(parts: &Parts) -> Self {
         Self {
-            head: parts.method == Method::HEAD,
-            gzip: accepts_gzip(&parts.headers),
+            accept_encoding: parts.headers.get(ACCEPT_ENCODING).cloned(),
             errors: negotiate_error(parts),
             if_none_match: parts.headers.get(IF_NONE_MATCH).cloned(),
         }
@@ -76,12 +70,19 @@ impl Responder {
                 (code, body.expect("words of this crate have no control characters"))
             }
         };
-        self.send(code, form.media.as_str(), body, GZIP_THRESHOLD)
+        self.send(code, form.media.as_str(), body, Gzip::Objects)
     }
 
     /// An error.
     pub fn fault(&self, fault: &Fault) -> Response<Body> {
-        let mut response = self.status(&fault.status());
+        let status = fault.status();
+        let mut response = self.status(&status);
+        if let (Some(seconds), false) = (
+            status.retry_after(),
+            matches!(fault, Fault::Client(ClientFault::Denied(_))),
+        ) {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
         // As the API server's `responsewriters.Forbidden`.
         if matches!(
             fault,
@@ -96,11 +97,7 @@ impl Responder {
     /// The same, when its status is known already.
     pub fn status(&self, status: &Status) -> Response<Body> {
         let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = self.document(code, &Document::of_status(status), self.errors);
-        if let Some(seconds) = status.retry_after() {
-            response.headers_mut().insert(RETRY_AFTER, seconds.into());
-        }
-        response
+        self.document(code, &Document::of_status(status), self.errors)
     }
 
     /// Something that clients cache: with an `ETag`, and 304 for those that have it.
@@ -112,38 +109,41 @@ impl Responder {
         let mut response = if known {
             empty(StatusCode::NOT_MODIFIED)
         } else {
-            self.send(
-                StatusCode::OK,
-                &cached.content_type,
-                cached.body.clone(),
-                cached.gzip_threshold,
-            )
+            self.send(StatusCode::OK, &cached.content_type, cached.body.clone(), cached.gzip)
         };
         let headers = response.headers_mut();
         headers.insert(ETAG, cached.etag.clone());
         headers.insert(CACHE_CONTROL, HeaderValue::from_static(cached.cache_control));
-        // Before what compression varies by.
         let compressed = headers.remove(VARY);
-        headers.insert(VARY, HeaderValue::from_static("Accept"));
-        if let Some(compressed) = compressed {
-            headers.append(VARY, compressed);
+        match cached.gzip {
+            Gzip::Objects => {
+                headers.insert(VARY, HeaderValue::from_static("Accept"));
+                if let Some(compressed) = compressed {
+                    headers.append(VARY, compressed);
+                }
+            }
+            Gzip::Documents => {
+                headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+                headers.append(VARY, HeaderValue::from_static("Accept"));
+            }
         }
         response
     }
 
-    fn send(&self, code: StatusCode, content_type: &str, body: Bytes, gzip_threshold: usize) -> Response<Body> {
+    fn send(&self, code: StatusCode, content_type: &str, body: Bytes, gzip: Gzip) -> Response<Body> {
         let mut response = empty(code);
         let headers = response.headers_mut();
         let content_type = HeaderValue::from_str(content_type).expect("media types are ASCII");
         headers.insert(CONTENT_TYPE, content_type);
-        if self.gzip && body.len() > gzip_threshold {
+        if body.len() > gzip.threshold()
+            && self
+                .accept_encoding
+                .as_ref()
+                .is_some_and(|accepted| gzip.is_in(accepted))
+        {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
-            if !self.head {
-                *response.body_mut() = Full::new(gzip(&body));
-            }
-        } else if self.head {
-            headers.insert(CONTENT_LENGTH, body.len().into());
+            *response.body_mut() = Full::new(compress(&body));
         } else {
             *response.body_mut() = Full::new(body);
         }
@@ -168,8 +168,39 @@ pub(crate) struct Cached<'a> {
     /// In its quotes.
     pub(crate) etag: &'a HeaderValue,
     pub(crate) cache_control: &'static str,
-    /// Larger bodies are compressed, bytes.
-    pub(crate) gzip_threshold: usize,
+    pub(crate) gzip: Gzip,
+}
+
+/// When an answer is compressed, for clients that accept it; Kubernetes has two ways.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Gzip {
+    /// Of objects, discovery and errors: those that are large, for clients that say the bare word (`responsewriters`).
+    Objects,
+    /// Of OpenAPI: whatever is worth it, for clients that give the word any quality; `Vary` always says so
+    /// (`gziphandler`).
+    Documents,
+}
+
+impl Gzip {
+    /// What is larger is compressed, bytes: `defaultGzipThresholdBytes`, `gziphandler.DefaultMinSize`.
+    const fn threshold(self) -> usize {
+        match self {
+            Self::Objects => 128 * 1024,
+            Self::Documents => 1400,
+        }
+    }
+
+    /// Whether an `Accept-Encoding` asks for it.
+    fn is_in(self, accepted: &HeaderValue) -> bool {
+        let mut encodings = accepted.to_str().unwrap_or_default().split(',').map(str::trim);
+        match self {
+            Self::Objects => encodings.any(|encoding| encoding == "gzip"),
+            Self::Documents => encodings
+                .filter_map(quality_of_gzip)
+                .next_back()
+                .is_some_and(|q| q > 0.0),
+        }
+    }
 }
 
 /// An answer without a body, with the headers that every answer has.
@@ -266,15 +297,20 @@ fn escape_html(json: Vec<u8>) -> Vec<u8> {
     out
 }
 
-/// `responseContentEncodingSupported`: the bare word, without a quality.
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    first(headers, ACCEPT_ENCODING)
-        .split(',')
-        .any(|encoding| encoding.trim() == "gzip")
+/// The quality that one encoding of an `Accept-Encoding` gives gzip, if it is about gzip (`parseCoding`).
+fn quality_of_gzip(encoding: &str) -> Option<f64> {
+    let mut parts = encoding.split(';').map(str::trim);
+    if !parts.next()?.eq_ignore_ascii_case("gzip") {
+        return None;
+    }
+    match parts.filter_map(|part| part.strip_prefix("q=")).next_back() {
+        Some(quality) => quality.parse().ok(),
+        None => Some(1.0),
+    }
 }
 
 /// Compresses at the level of kube-apiserver, which trades size for time.
-fn gzip(body: &[u8]) -> Bytes {
+fn compress(body: &[u8]) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
     encoder
         .write_all(body)
@@ -283,16 +319,32 @@ fn gzip(body: &[u8]) -> Bytes {
         .into()
 }
 
-/// Whether an `If-None-Match` names a tag, alone or in a list, or any.
+/// Whether an `If-None-Match` names a tag, weak or not, or any, as `checkIfNoneMatch` of `net/http` reads it: commas
+/// may be missing, and what is no tag ends the list.
 fn names(header: &HeaderValue, etag: &HeaderValue) -> bool {
-    header
-        .as_bytes()
-        .split(|byte| *byte == b',')
-        .map(<[u8]>::trim_ascii)
-        .any(|tag| {
-            let tag = tag.strip_prefix(b"W/").unwrap_or(tag);
-            tag == b"*" || tag == etag.as_bytes()
-        })
+    let mut rest = header.as_bytes();
+    loop {
+        while let [b',' | b' ' | b'\t', after @ ..] = rest {
+            rest = after;
+        }
+        if rest.first() == Some(&b'*') {
+            return true;
+        }
+        let tag = rest.strip_prefix(b"W/").unwrap_or(rest);
+        let Some(text) = tag.strip_prefix(b"\"") else {
+            return false;
+        };
+        let allowed = |byte: &u8| matches!(byte, 0x21 | 0x23..=0x7e | 0x80..);
+        let length = text.iter().take_while(|byte| allowed(byte)).count();
+        if text.get(length) != Some(&b'"') {
+            return false;
+        }
+        let (tag, after) = tag.split_at(length + 2);
+        if tag == etag.as_bytes() {
+            return true;
+        }
+        rest = after;
+    }
 }
 
 #[cfg(test)]
@@ -300,6 +352,7 @@ mod tests {
     use std::io::Read as _;
 
     use futures::FutureExt as _;
+    use http::Method;
     use http_body_util::BodyExt as _;
 
     use super::*;
@@ -399,7 +452,7 @@ mod tests {
 
     #[test]
     fn large_answers_are_compressed_for_clients_that_say_gzip() {
-        let large = Value::from("x".repeat(GZIP_THRESHOLD));
+        let large = Value::from("x".repeat(Gzip::Objects.threshold()));
         for (accepts, compressed) in [
             ("gzip", true),
             ("deflate, gzip, br", true),
@@ -420,7 +473,7 @@ mod tests {
                 flate2::read::GzDecoder::new(&*body(response))
                     .read_to_end(&mut plain)
                     .unwrap();
-                assert_eq!(plain.len(), GZIP_THRESHOLD + 3);
+                assert_eq!(plain.len(), Gzip::Objects.threshold() + 3);
             }
         }
         let small = responder(&Method::POST, "", &[(ACCEPT_ENCODING, "gzip")]).object(
@@ -450,13 +503,6 @@ mod tests {
     }
 
     #[test]
-    fn head_has_headers_only() {
-        let response = responder(&Method::HEAD, "", &[]).object(StatusCode::OK, &Value::from("x"), Form::default());
-        assert_eq!(response.headers()[CONTENT_LENGTH], "4");
-        assert!(body(response).is_empty());
-    }
-
-    #[test]
     fn a_deep_object_is_not_indented() {
         let mut deep = Value::from(vec![Value::from(1); 100_000]);
         for _ in 0..5_000 {
@@ -477,14 +523,21 @@ mod tests {
             body: Bytes::from_static(b"{}"),
             etag: &etag,
             cache_control: "public",
-            gzip_threshold: 1,
+            gzip: Gzip::Objects,
         };
         for (has, code) in [
             ("\"AB\"", 304),
             ("W/\"AB\"", 304),
             ("\"x\", \"AB\"", 304),
+            ("\"x\",,W/\"y\" \"AB\" x", 304),
             ("*", 304),
+            ("\"x\", *", 304),
             ("AB", 200),
+            ("", 200),
+            ("x, \"AB\"", 200),
+            ("\"AB", 200),
+            ("w/\"AB\"", 200),
+            ("\"A B\", \"AB\"", 200),
         ] {
             let response =
                 responder(&Method::GET, "", &[(IF_NONE_MATCH, has), (ACCEPT_ENCODING, "gzip")]).cached(&cached);
@@ -493,6 +546,33 @@ mod tests {
             assert_eq!(response.headers()[CACHE_CONTROL], "public");
             assert_eq!(response.headers()[VARY], "Accept");
             assert_eq!(body(response).is_empty(), code == 304);
+        }
+    }
+
+    #[test]
+    fn openapi_is_compressed_at_any_quality_and_says_that_it_varies() {
+        let etag = HeaderValue::from_static("\"AB\"");
+        let cached = Cached {
+            content_type: "application/json".into(),
+            body: vec![b' '; 2000].into(),
+            etag: &etag,
+            cache_control: "public",
+            gzip: Gzip::Documents,
+        };
+        for (accepts, compressed) in [
+            ("gzip", true),
+            ("GZIP", true),
+            ("br;q=1.0, gzip;q=0.8, *;q=0.1", true),
+            ("gzip;q=0", false),
+            ("gzip;q=x", false),
+            ("identity", false),
+            ("*", false),
+        ] {
+            let response = responder(&Method::GET, "", &[(ACCEPT_ENCODING, accepts)]).cached(&cached);
+            let headers = response.headers();
+            assert_eq!(headers.contains_key(CONTENT_ENCODING), compressed, "{accepts}");
+            let vary: Vec<_> = headers.get_all(VARY).iter().collect();
+            assert_eq!(vary, ["Accept-Encoding", "Accept"], "{accepts}");
         }
     }
 

@@ -13,7 +13,7 @@ use structural_schema::{Value, field, go, json};
 
 use crate::fault::ClientFault;
 use crate::list::ListMeta;
-use crate::negotiate::MetaVersion;
+use crate::negotiate::{MetaVersion, Transform};
 use crate::options::parameters;
 use crate::partial::PartialObject;
 use crate::respond::Document;
@@ -35,8 +35,11 @@ pub(crate) enum IncludeObject {
 }
 
 impl IncludeObject {
-    /// Reads `includeObject`, as `ValidateTableOptions` takes it.
-    pub(crate) fn from_query(query: &str) -> Result<Self, ClientFault> {
+    /// Reads `includeObject` where a `Table` is asked for, as `ValidateTableOptions` takes it.
+    pub(crate) fn of(target: Option<Transform>, query: &str) -> Result<Self, ClientFault> {
+        if !matches!(target, Some(Transform::Table(_))) {
+            return Ok(Self::default());
+        }
         match parameters(query)
             .find(|(key, _)| key == "includeObject")
             .as_ref()
@@ -395,7 +398,8 @@ mod tests {
     }
 
     #[test]
-    fn include_object_is_checked() {
+    fn include_object_is_checked_where_it_counts() {
+        let table = Some(Transform::Table(MetaVersion::V1));
         for (query, expected) in [
             ("", IncludeObject::Metadata),
             ("includeObject=", IncludeObject::Metadata),
@@ -403,14 +407,16 @@ mod tests {
             ("includeObject=None&includeObject=Bogus", IncludeObject::None),
             ("includeObject=Object", IncludeObject::Object),
         ] {
-            assert_eq!(IncludeObject::from_query(query).unwrap(), expected, "{query}");
+            assert_eq!(IncludeObject::of(table, query).unwrap(), expected, "{query}");
         }
         assert_eq!(
-            IncludeObject::from_query("includeObject=Bogus")
-                .unwrap_err()
-                .to_string(),
+            IncludeObject::of(table, "includeObject=Bogus").unwrap_err().to_string(),
             "Unable to convert to Table as requested: includeObject: Invalid value: \"Bogus\": must be 'Metadata', \
              'Object', 'None', or empty"
+        );
+        assert_eq!(
+            IncludeObject::of(None, "includeObject=Bogus").unwrap(),
+            IncludeObject::Metadata
         );
     }
 }

@@ -316,7 +316,8 @@ mod tests {
             r#"{"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIResourceSchema", "metadata": {"name": "s"},
                 "spec": {"group": "g", "names": {"kind": "BucketInfo", "plural": "bucketinfos"}, "scope": "Cluster",
                     "versions": [{"name": "v1", "schema": {"type": "object"}, "subresources": {"status": {}},
-                        "additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".a"}, {"name": "B"}]
+                        "additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".a"}, {"name": "B"}],
+                        "selectableFields": [{"jsonPath": ".spec.a"}, {}]
                     }]}}"#,
         );
         let Ok(Object::Schema(schema)) = schema else {
@@ -331,6 +332,11 @@ mod tests {
         let version = &spec.versions[0];
         assert!(version.served && version.has_status && !version.storage);
         assert_eq!(version.printer_columns.len(), 1, "one without a path cannot be printed");
+        assert_eq!(
+            version.selectable_fields,
+            ["spec.a".into()],
+            "as field selectors name it"
+        );
         assert_eq!(version.document.get("type").and_then(Value::as_str), Some("object"));
     }
 

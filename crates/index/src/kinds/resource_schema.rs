@@ -57,6 +57,8 @@ pub struct SchemaVersion {
     pub scale: Option<Scale>,
     /// `additionalPrinterColumns`, those that have name, type and path.
     pub printer_columns: Vec<PrinterColumn>,
+    /// `selectableFields`, as field selectors name them.
+    pub selectable_fields: Vec<Arc<str>>,
 }
 
 impl APIResourceSchema {
@@ -131,6 +133,11 @@ impl SchemaVersion {
             printer_columns: version
                 .items("additionalPrinterColumns")
                 .filter_map(PrinterColumn::decode)
+                .collect(),
+            selectable_fields: version
+                .items("selectableFields")
+                .filter_map(|field| Fields::of(field).str("jsonPath"))
+                .map(|path| path.strip_prefix('.').unwrap_or(path).into())
                 .collect(),
         })
     }

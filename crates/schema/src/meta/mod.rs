@@ -7,14 +7,10 @@ mod time;
 mod validate;
 
 pub use decode::{TypeError, coerce};
+pub use names::{label_value_faults, qualified_name_faults};
 pub use server::{dedup_owner_references, drop_server_managed};
-pub use validate::{
-    MetaOptions, NameRule, Scope, finalizer_warnings, validate, validate_annotations, validate_labels,
-    validate_manager, validate_name,
-};
+pub use validate::{MetaOptions, NameRule, Scope, finalizer_warnings, validate, validate_manager, validate_name};
 
 pub(crate) use decode::decode;
-pub(crate) use names::{
-    dns1035_label_faults, dns1123_label_faults, dns1123_subdomain_faults, label_value_faults, qualified_name_faults,
-};
+pub(crate) use names::{dns1035_label_faults, dns1123_label_faults, dns1123_subdomain_faults};
 pub(crate) use validate::validate_embedded;

@@ -83,8 +83,8 @@ pub(super) fn path_segment_faults(s: &str, prefix: bool) -> Vec<String> {
         .collect()
 }
 
-/// A qualified name: the key of a label or annotation, a finalizer.
-pub(crate) fn qualified_name_faults(s: &str) -> Vec<String> {
+/// What keeps a text from being a qualified name: the key of a label or annotation, a finalizer.
+pub fn qualified_name_faults(s: &str) -> Vec<String> {
     let consists = format!(
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
          character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
@@ -119,8 +119,8 @@ pub(crate) fn qualified_name_faults(s: &str) -> Vec<String> {
     faults
 }
 
-/// The value of a label.
-pub(crate) fn label_value_faults(s: &str) -> Vec<String> {
+/// What keeps a text from being the value of a label.
+pub fn label_value_faults(s: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if s.len() > LABEL_BYTES {
         faults.push(too_long(LABEL_BYTES, "bytes"));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::names::{
     dns1123_label_faults, dns1123_subdomain_faults, label_value_faults, path_segment_faults, qualified_name_faults,
 };
-use crate::field::{BadValue, Error, Path};
+use crate::field::{BadValue, Error, Errors, Path};
 use crate::go;
 use crate::json;
 use crate::value::{Map, Value};
@@ -86,8 +86,8 @@ impl MetaOptions {
 
 /// Validates the metadata of a custom resource. The metadata is what [`super::coerce`] left, without
 /// the fields that the server manages; of those only `generation` and `managedFields` are looked at.
-pub fn validate(metadata: &Map, options: MetaOptions) -> Vec<Error> {
-    let mut errors = Vec::new();
+pub fn validate(metadata: &Map, options: MetaOptions) -> Errors {
+    let mut errors = Errors::new();
     let root = Path::root();
     let path = root.child("metadata");
     validate_names(metadata, options.names, options.name_required, &path, &mut errors);
@@ -97,7 +97,7 @@ pub fn validate(metadata: &Map, options: MetaOptions) -> Vec<Error> {
 }
 
 /// Validates the metadata of an embedded resource: any name that can stand in a path, in a namespace or not.
-pub(crate) fn validate_embedded(metadata: &Map, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(crate) fn validate_embedded(metadata: &Map, path: &Path<'_>, errors: &mut Errors) {
     let scope = match text(metadata, "namespace") {
         "" => Scope::Cluster,
         _ => Scope::Namespaced,
@@ -117,8 +117,7 @@ pub fn validate_name(name: &str) -> Vec<Error> {
 }
 
 /// Validates labels, all of them strings.
-pub fn validate_labels(labels: &Map, path: &Path<'_>) -> Vec<Error> {
-    let mut errors = Vec::new();
+fn validate_labels(labels: &Map, path: &Path<'_>, errors: &mut Errors) {
     for (key, value) in labels.iter() {
         for fault in qualified_name_faults(key) {
             errors.push(Error::invalid(path, key, fault));
@@ -127,13 +126,14 @@ pub fn validate_labels(labels: &Map, path: &Path<'_>) -> Vec<Error> {
         for fault in label_value_faults(value) {
             errors.push(Error::invalid(path, value, fault));
         }
+        if errors.is_full() {
+            return;
+        }
     }
-    errors
 }
 
 /// Validates annotations, all of them strings.
-pub fn validate_annotations(annotations: &Map, path: &Path<'_>) -> Vec<Error> {
-    let mut errors = Vec::new();
+fn validate_annotations(annotations: &Map, path: &Path<'_>, errors: &mut Errors) {
     let mut size = 0;
     for (key, value) in annotations.iter() {
         size += key.len() + value.as_str().unwrap_or_default().len();
@@ -145,7 +145,6 @@ pub fn validate_annotations(annotations: &Map, path: &Path<'_>) -> Vec<Error> {
     if size > ANNOTATION_BYTES {
         errors.push(Error::too_long(path, 256 * 1024));
     }
-    errors
 }
 
 /// What Kubernetes warns of the finalizers of a new object, in the order of their names.
@@ -186,7 +185,7 @@ fn name_faults(name: &str, prefix: bool) -> Vec<String> {
     }
 }
 
-fn validate_names(metadata: &Map, names: NameRule, required: bool, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_names(metadata: &Map, names: NameRule, required: bool, path: &Path<'_>, errors: &mut Errors) {
     let generate_name = text(metadata, "generateName");
     if !generate_name.is_empty() {
         for fault in names.faults(generate_name, true) {
@@ -206,7 +205,7 @@ fn validate_names(metadata: &Map, names: NameRule, required: bool, path: &Path<'
     }
 }
 
-fn validate_namespace(metadata: &Map, scope: Scope, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_namespace(metadata: &Map, scope: Scope, path: &Path<'_>, errors: &mut Errors) {
     let path = path.child("namespace");
     match (scope, text(metadata, "namespace")) {
         (Scope::Namespaced, "") => errors.push(Error::required(&path, "")),
@@ -220,17 +219,17 @@ fn validate_namespace(metadata: &Map, scope: Scope, path: &Path<'_>, errors: &mu
 }
 
 /// Everything but the names.
-fn validate_rest(metadata: &Map, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_rest(metadata: &Map, path: &Path<'_>, errors: &mut Errors) {
     if let Some(generation) = metadata.get("generation").and_then(Value::as_int).filter(|n| *n < 0) {
         let detail = "must be greater than or equal to 0";
         errors.push(Error::invalid(&path.child("generation"), generation, detail));
     }
     let map = |key: &str| metadata.get(key).and_then(Value::as_object);
     if let Some(labels) = map("labels") {
-        errors.extend(validate_labels(labels, &path.child("labels")));
+        validate_labels(labels, &path.child("labels"), errors);
     }
     if let Some(annotations) = map("annotations") {
-        errors.extend(validate_annotations(annotations, &path.child("annotations")));
+        validate_annotations(annotations, &path.child("annotations"), errors);
     }
     let list = |key: &str| {
         metadata
@@ -243,7 +242,7 @@ fn validate_rest(metadata: &Map, path: &Path<'_>, errors: &mut Vec<Error>) {
     validate_managed_fields(list("managedFields"), &path.child("managedFields"), errors);
 }
 
-fn validate_owner_references(references: &[Value], path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_owner_references(references: &[Value], path: &Path<'_>, errors: &mut Errors) {
     let mut controller: Option<String> = None;
     for reference in references.iter().filter_map(Value::as_object) {
         validate_owner_reference(reference, path, errors);
@@ -268,7 +267,7 @@ fn validate_owner_references(references: &[Value], path: &Path<'_>, errors: &mut
     }
 }
 
-fn validate_owner_reference(reference: &Map, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_owner_reference(reference: &Map, path: &Path<'_>, errors: &mut Errors) {
     let api_version = text(reference, "apiVersion");
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     // A version with a slash is no version; Go's parser leaves it empty.
@@ -306,7 +305,7 @@ fn owner_reference_json(reference: &Map) -> String {
     json
 }
 
-fn validate_finalizers(metadata: &Map, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_finalizers(metadata: &Map, path: &Path<'_>, errors: &mut Errors) {
     let mut orphan = false;
     let mut foreground = false;
     for finalizer in texts(metadata, "finalizers") {
@@ -322,7 +321,7 @@ fn validate_finalizers(metadata: &Map, path: &Path<'_>, errors: &mut Vec<Error>)
     }
 }
 
-fn validate_managed_fields(entries: &[Value], path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_managed_fields(entries: &[Value], path: &Path<'_>, errors: &mut Errors) {
     for (i, entry) in entries.iter().enumerate() {
         let Some(entry) = entry.as_object() else { continue };
         let path = path.index(i);
@@ -347,7 +346,7 @@ fn validate_managed_fields(entries: &[Value], path: &Path<'_>, errors: &mut Vec<
 }
 
 /// Validates the name of a field manager (`ValidateFieldManager`): at most 128 bytes of characters that print.
-pub fn validate_manager(manager: &str, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub fn validate_manager(manager: &str, path: &Path<'_>, errors: &mut Errors) {
     if manager.len() > MANAGER_BYTES {
         errors.push(Error::too_long(path, 128));
     }

@@ -1,13 +1,13 @@
 //! `x-kubernetes-embedded-resource`: `apiVersion`, `kind` and `metadata` of resources within resources
 //! (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta`).
 
-use crate::field::{Error, Path};
+use crate::field::{Error, Errors, Path};
 use crate::meta;
 use crate::node::Node;
 use crate::value::{Map, Value, deeper};
 
 /// Validates the type and object metadata of all embedded resources.
-pub(crate) fn validate_embedded(node: &Node, map: &Map, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(crate) fn validate_embedded(node: &Node, map: &Map, path: &Path<'_>, errors: &mut Errors) {
     if !node.within.embedded_resources {
         return;
     }
@@ -28,7 +28,7 @@ pub(crate) fn validate_embedded(node: &Node, map: &Map, path: &Path<'_>, errors:
     });
 }
 
-fn visit(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn visit(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Errors) {
     match (value, &node.items) {
         (Value::Object(map), _) => validate_embedded(node, map, path, errors),
         (Value::Array(items), Some(schema)) if node.within.embedded_resources => deeper(|| {
@@ -40,7 +40,7 @@ fn visit(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<Error>) {
     }
 }
 
-fn validate_resource(map: &Map, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_resource(map: &Map, path: &Path<'_>, errors: &mut Errors) {
     let api_version_path = path.child("apiVersion");
     let kind_path = path.child("kind");
     if !map.contains_key("apiVersion") {
@@ -65,7 +65,7 @@ fn validate_resource(map: &Map, path: &Path<'_>, errors: &mut Vec<Error>) {
     }
 }
 
-fn validate_api_version(value: &Value, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_api_version(value: &Value, path: &Path<'_>, errors: &mut Errors) {
     match value.as_str() {
         None => errors.push(Error::invalid(path, value.clone(), "must be a string")),
         Some("") => errors.push(Error::invalid(path, "", "must not be empty")),
@@ -76,7 +76,7 @@ fn validate_api_version(value: &Value, path: &Path<'_>, errors: &mut Vec<Error>)
     }
 }
 
-fn validate_kind(value: &Value, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_kind(value: &Value, path: &Path<'_>, errors: &mut Errors) {
     match value.as_str() {
         None => errors.push(Error::invalid(path, value.clone(), "must be a string")),
         Some("") => errors.push(Error::invalid(path, "", "must not be empty")),

@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::field::{Error, Path};
+use crate::field::{Error, Errors, Path};
 use crate::json;
 use crate::node::{ListType, Node};
 use crate::value::{List, Map, Value, deeper};
 
 /// Adds an error for each item that is there a second time.
-pub(crate) fn validate_keyed_lists(node: &Node, map: &Map, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(crate) fn validate_keyed_lists(node: &Node, map: &Map, path: &Path<'_>, errors: &mut Errors) {
     if !node.within.keyed_lists {
         return;
     }
@@ -28,7 +28,7 @@ pub(crate) fn validate_keyed_lists(node: &Node, map: &Map, path: &Path<'_>, erro
     });
 }
 
-fn visit(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn visit(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Errors) {
     match value {
         Value::Object(map) => validate_keyed_lists(node, map, path, errors),
         Value::Array(items) if node.within.keyed_lists => {
@@ -49,13 +49,13 @@ fn visit(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<Error>) {
     }
 }
 
-fn validate_set(items: &List, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_set(items: &List, path: &Path<'_>, errors: &mut Errors) {
     for i in repeated(items.iter().map(Identity::of)) {
         errors.push(Error::duplicate(&path.index(i), items[i].clone()));
     }
 }
 
-fn validate_map(keys: &[Box<str>], items: &List, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_map(keys: &[Box<str>], items: &List, path: &Path<'_>, errors: &mut Errors) {
     let is_other = |item: &Value| !item.is_null() && item.as_object().is_none();
     if let Some(i) = items.iter().position(is_other) {
         let detail = "must be an object for an array of list-type map";

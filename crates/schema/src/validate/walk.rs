@@ -2,13 +2,13 @@
 
 use super::ValidateOptions;
 use super::outcome::{Limits, Outcome};
-use crate::field::{Error, ErrorKind, Path};
+use crate::field::{Error, ErrorKind, Errors, Path};
 use crate::go;
 use crate::node::{Additional, Checks, FormatOf, Node, Type, Types};
 use crate::value::{List, Map, Value, deeper};
 
 /// Validates an object.
-pub(crate) fn validate_object(node: &Node, object: &Map, options: ValidateOptions<'_>, errors: &mut Vec<Error>) {
+pub(crate) fn validate_object(node: &Node, object: &Map, options: ValidateOptions<'_>, errors: &mut Errors) {
     run(
         node,
         Target::Object(object),
@@ -19,11 +19,11 @@ pub(crate) fn validate_object(node: &Node, object: &Map, options: ValidateOption
 }
 
 /// Validates the default of a schema against that schema.
-pub(crate) fn validate_default(node: &Node, default: &Value, errors: &mut Vec<Error>) {
+pub(crate) fn validate_default(node: &Node, default: &Value, errors: &mut Errors) {
     run(node, Target::new(default), false, true, errors);
 }
 
-fn run(node: &Node, target: Target<'_>, ignore_required_status: bool, structural: bool, errors: &mut Vec<Error>) {
+fn run(node: &Node, target: Target<'_>, ignore_required_status: bool, structural: bool, errors: &mut Errors) {
     let mut walk = Walk {
         ignore_required_status,
         structural,

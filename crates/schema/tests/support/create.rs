@@ -95,7 +95,7 @@ pub(crate) fn create(resource: &Resource, request: &Request<'_>) -> Answer {
         .schema
         .validate_after(&object, ValidateOptions::default(), &mut errors);
     if !errors.is_empty() {
-        return Answer::Invalid(errors);
+        return Answer::Invalid(errors.into_vec());
     }
     warnings.extend(meta::finalizer_warnings(metadata));
     // What is stored is decoded again for the answer.

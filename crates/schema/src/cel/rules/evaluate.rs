@@ -25,7 +25,7 @@ impl Place {
         fields: &Map,
         path: &Path<'_>,
         budget: &mut Budget,
-        errors: &mut Vec<field::Error>,
+        errors: &mut field::Errors,
     ) -> Result<(), Exhausted> {
         deeper(|| {
             let this = Ok(CelValue::Map(CelMap::data(fields, &self.shape)));
@@ -53,7 +53,7 @@ impl Place {
         value: &Value,
         path: &Path<'_>,
         budget: &mut Budget,
-        errors: &mut Vec<field::Error>,
+        errors: &mut field::Errors,
     ) -> Result<(), Exhausted> {
         let shown = match value {
             // Whether a null is right is for the rules above it to say.
@@ -86,7 +86,7 @@ impl Place {
         shown: &BadValue,
         path: &Path<'_>,
         budget: &mut Budget,
-        errors: &mut Vec<field::Error>,
+        errors: &mut field::Errors,
     ) -> Result<(), Exhausted> {
         if self.rules.is_empty() {
             return Ok(());
@@ -113,6 +113,9 @@ impl Place {
                     variables[OLD_SELF] = None;
                     let message = self.message(rule, &variables, path, budget, errors)?;
                     errors.push(rule.failure(path, shown.clone(), message));
+                    if errors.is_full() {
+                        return Err(Exhausted);
+                    }
                 }
                 Err(error) => self.report(&error, rule, path, errors)?,
             }
@@ -134,7 +137,7 @@ impl Place {
         error: &EvalError,
         rule: &Rule,
         path: &Path<'_>,
-        errors: &mut Vec<field::Error>,
+        errors: &mut field::Errors,
     ) -> Result<(), Exhausted> {
         let name = &rule.name;
         let detail = match error {
@@ -158,7 +161,7 @@ impl Place {
         variables: &[Variable<'_>],
         path: &Path<'_>,
         budget: &mut Budget,
-        errors: &mut Vec<field::Error>,
+        errors: &mut field::Errors,
     ) -> Result<String, Exhausted> {
         let Some(expression) = &rule.message_expression else {
             return Ok(rule.fallback_message());

@@ -81,8 +81,11 @@ impl Rules {
 
     /// Evaluates the rules on an object that was validated otherwise. Errors that were found before are in `errors`:
     /// some keep the rules from being evaluated.
-    pub(crate) fn validate(&self, object: &Map, errors: &mut Vec<field::Error>) {
+    pub(crate) fn validate(&self, object: &Map, errors: &mut field::Errors) {
         let path = Path::root();
+        if errors.is_full() {
+            return;
+        }
         if errors.iter().any(|error| error.kind.blocks_rules()) {
             errors.push(field::Error::invalid(
                 &path,
