@@ -19,9 +19,9 @@ const QUIET: usize = 10;
 const QUIET_GROUP: &str = "quiet.example.org";
 
 /// A resource of a group of its own.
-fn resource(group: &str, spec: Value) -> Resource {
+fn resource(group: &str, spec: &Value) -> Resource {
     let mut resource = Resource::sample(json!({"type": "object", "properties": {"spec": spec}}));
-    resource.group = group.to_owned();
+    group.clone_into(&mut resource.group);
     resource
 }
 
@@ -90,7 +90,7 @@ impl Attack {
 async fn installation(groups: &[&str], hostile: &Value) -> (Provider, Dev) {
     let provider = Provider::echoing().await;
     for group in groups {
-        provider.nominate("hostile", &resource(group, hostile.clone()));
+        provider.nominate("hostile", &resource(group, hostile));
     }
     // Costly enough that it needs a place for heavy work as well.
     let quiet = json!({
@@ -98,7 +98,7 @@ async fn installation(groups: &[&str], hostile: &Value) -> (Provider, Dev) {
         "properties": {"items": {"type": "array", "items": {"type": "integer"}}},
         "x-kubernetes-validations": [{"rule": "self.items.all(item, item > 0)"}],
     });
-    provider.nominate("quiet", &resource(QUIET_GROUP, quiet));
+    provider.nominate("quiet", &resource(QUIET_GROUP, &quiet));
     let manifests = provider.directory().to_str().expect("a path").to_owned();
     let dev = Dev::start(&["--manifests", &manifests, "--no-sample-webhook"]).await;
     (provider, dev)

@@ -21,9 +21,7 @@ pub struct Heavy {
 /// A place; it is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
-    _place: OwnedSemaphorePermit,
-    _of_provider: OwnedSemaphorePermit,
-    _of_webhook: OwnedSemaphorePermit,
+    _permits: [OwnedSemaphorePermit; 3],
 }
 
 impl Heavy {
@@ -48,9 +46,7 @@ impl Heavy {
         let of_provider = self.providers.of(provider).acquire_owned().await?;
         let place = Arc::clone(&self.places).acquire_owned().await?;
         Ok(Place {
-            _place: place,
-            _of_provider: of_provider,
-            _of_webhook: of_webhook,
+            _permits: [place, of_provider, of_webhook],
         })
     }
 }
