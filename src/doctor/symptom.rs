@@ -236,7 +236,7 @@ mod tests {
                 ProviderFault::BrokenContract {
                     resource: resource(),
                     what: "no object",
-                    errors: structural_schema::field::Errors::new(),
+                    fields: Vec::new(),
                 }
                 .to_string(),
                 HopName::Webhook,

@@ -24,7 +24,8 @@ impl Setup {
         let schema = json!({
             "type": "object",
             "properties": {
-                "spec": {"type": "object", "properties": {"q": {"type": "string"}, "d": {"type": "string", "default": "x"}}},
+                "spec": {"type": "object", "properties": {"q": {"type": "string"}, "d": {"type": "string", "default": "x"},
+                    "m": {"type": "object", "additionalProperties": {"type": "string"}}}},
                 "status": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}},
             },
         });
@@ -360,6 +361,13 @@ async fn the_log_says_how_an_answer_is_wrong_without_its_content() {
     .await;
     refused(&setup.ask("").await, 500, "InternalError");
     setup.provider.webhook.set(|recorded| {
+        let long = "k".repeat(100_000);
+        answered(recorded, move |object| {
+            object["spec"]["m"] = json!({"secret-key": 1, long.clone(): 2})
+        })
+    });
+    refused(&setup.ask("").await, 500, "InternalError");
+    setup.provider.webhook.set(|recorded| {
         let review = recorded.json();
         Reply::json(
             StatusCode::OK,
@@ -371,6 +379,7 @@ async fn the_log_says_how_an_answer_is_wrong_without_its_content() {
     let (_, log) = setup.dev.end("-TERM").await;
     assert!(log.contains("status.n") && log.contains("another uid"), "{log}");
     assert!(!log.contains("secret"), "{log}");
+    assert!(log.lines().all(|line| line.len() < 10_000), "{log}");
 }
 
 #[tokio::test]

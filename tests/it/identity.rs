@@ -251,6 +251,26 @@ async fn requests_that_two_parsers_may_read_in_two_ways_are_refused() {
             format!("{head}X-Remote-User: a\rX-Remote-User: root\r\nContent-Length: {length}\r\n\r\n{body}"),
         ),
         (
+            "no host",
+            format!("{head}{caller}Content-Length: {length}\r\n\r\n{body}").replace("Host: localhost\r\n", ""),
+        ),
+        (
+            "two hosts",
+            format!("{head}{caller}Host: other\r\nContent-Length: {length}\r\n\r\n{body}"),
+        ),
+        (
+            "a host that is none",
+            format!("{head}{caller}Content-Length: {length}\r\n\r\n{body}").replace("localhost", "a b/"),
+        ),
+        (
+            "a coding twice",
+            format!("{head}{caller}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        ),
+        (
+            "two codings",
+            format!("{head}{caller}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+        ),
+        (
             "two lengths",
             format!("{head}{caller}Content-Length: {length}\r\nContent-Length: 0\r\n\r\n{body}"),
         ),

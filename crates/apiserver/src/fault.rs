@@ -11,9 +11,6 @@ use crate::status::{Cause, Details, Status};
 /// Largest body of a request and of an answer, bytes; the limit of kube-apiserver (`MaxRequestBodyBytes`).
 pub const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
-/// Most field errors of one answer that are logged.
-const MAX_LOGGED: usize = 10;
-
 /// A failure by whose fault it is; that decides status, log level and metric.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -126,8 +123,8 @@ pub enum ProviderFault {
         resource: String,
         /// From a closed list.
         what: &'static str,
-        /// For the log: the field errors of a schema-invalid answer.
-        errors: field::Errors,
+        /// For the log: some paths of a schema-invalid answer, as far as the schema knows them, and what is wrong there.
+        fields: Vec<(String, field::ErrorKind)>,
     },
 }
 
@@ -233,12 +230,7 @@ impl Fault {
             Self::Provider(ProviderFault::BadAnswer { resource, why }) => {
                 warn!(resource, why, "a webhook did not answer with a valid EphemeralReview");
             }
-            Self::Provider(ProviderFault::BrokenContract { resource, what, errors }) => {
-                let fields: Vec<_> = errors
-                    .iter()
-                    .take(MAX_LOGGED)
-                    .map(|error| (&*error.field, error.kind))
-                    .collect();
+            Self::Provider(ProviderFault::BrokenContract { resource, what, fields }) => {
                 warn!(resource, what, ?fields, "an answer breaks its contract");
             }
             Self::Provider(fault) => debug!(%fault, "could not answer a request"),

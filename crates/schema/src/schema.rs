@@ -129,6 +129,29 @@ impl Schema {
         }
     }
 
+    /// The beginning of an error's path that only has names from the schema in it: for those who may see the schema and
+    /// not the object, whose keys in maps are content too.
+    pub fn known_path<'f>(&self, field: &'f str) -> &'f str {
+        let mut node = &self.compiled.root;
+        let mut known = 0;
+        while let Some(rest) = field.get(known..).filter(|rest| !rest.is_empty()) {
+            let (length, next) = if let Some((index, _)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+            {
+                let is_index = index.bytes().all(|byte| byte.is_ascii_digit());
+                (index.len() + 2, node.items.as_deref().filter(|_| is_index))
+            } else {
+                let name = rest.strip_prefix('.').unwrap_or(rest);
+                let name = &name[..name.find(['.', '[']).unwrap_or(name.len())];
+                let dot = usize::from(rest.starts_with('.'));
+                (dot + name.len(), node.property(name))
+            };
+            let Some(next) = next else { break };
+            node = next;
+            known += length;
+        }
+        &field[..known]
+    }
+
     /// Whether validating may take long: some rule (`x-kubernetes-validations`) loops, or calls functions whose cost
     /// grows with the object. Even so it ends: rules have a budget.
     pub fn has_costly_rules(&self) -> bool {
@@ -184,4 +207,33 @@ fn prepare_default(node: &Node, default: &mut Value) -> field::Errors {
         validate::validate_embedded(node, map, &path, &mut errors);
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn of_a_path_only_names_of_the_schema_are_known() {
+        let text = r#"{"type":"object","properties":{"spec":{"type":"object","properties":{
+            "list":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}}}},
+            "map":{"type":"object","additionalProperties":{"type":"object","properties":{"a":{"type":"string"}}}}}}}}"#;
+        let schema = Schema::compile(&json::decode(text.as_bytes()).unwrap().value).unwrap();
+        for (field, known) in [
+            ("spec", "spec"),
+            ("spec.list[12].a", "spec.list[12].a"),
+            ("spec.list[x].a", "spec.list"),
+            ("spec.list[1", "spec.list"),
+            ("spec.map.key.a", "spec.map"),
+            ("spec.map[key].a", "spec.map"),
+            ("spec.unknown", "spec"),
+            ("<nil>", ""),
+            ("", ""),
+            ("..", ""),
+            ("[0]", ""),
+        ] {
+            assert_eq!(schema.known_path(field), known, "{field}");
+        }
+    }
 }

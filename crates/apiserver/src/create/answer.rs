@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ephemeral_index::SpecOwnership;
 use ephemeral_review::{self as wire, ReviewResponse, Verdict};
 use serde_json::value::RawValue;
-use structural_schema::{Map, Value, field, json, meta};
+use structural_schema::{Map, Schema, Value, field, json, meta};
 
 use super::question::{Asked, Question};
 use super::review::Sent;
@@ -16,6 +16,9 @@ use crate::status::{Cause, Details, Status};
 const MAX_MESSAGE: usize = 8 * 1024;
 /// Most causes of a denial.
 const MAX_CAUSES: usize = 64;
+
+/// Most field errors of one answer that are logged.
+const MAX_LOGGED: usize = 10;
 
 /// Most warnings of a webhook. hyper's clients, kube-rs among them, read no answer of more than 100 headers.
 const MAX_WARNINGS: usize = 32;
@@ -88,7 +91,7 @@ pub(crate) fn read(
         json::settle_numbers(&mut object);
         Ok(object)
     } else {
-        Err(faults.invalid(errors))
+        Err(faults.invalid(&errors, &asked.schema))
     }
 }
 
@@ -220,17 +223,20 @@ impl Faults {
         ProviderFault::BrokenContract {
             resource: self.resource.clone(),
             what,
-            errors: field::Errors::new(),
+            fields: Vec::new(),
         }
         .into()
     }
 
-    fn invalid(&self, errors: field::Errors) -> Fault {
+    fn invalid(&self, errors: &[field::Error], schema: &Schema) -> Fault {
         let what = "its object is not valid by the schema";
+        // The rest of a path may be the keys of a map, which are content.
+        let path = |error: &field::Error| (schema.known_path(&error.field).to_owned(), error.kind);
+        let fields = errors.iter().take(MAX_LOGGED).map(path).collect();
         ProviderFault::BrokenContract {
             resource: self.resource.clone(),
             what,
-            errors,
+            fields,
         }
         .into()
     }

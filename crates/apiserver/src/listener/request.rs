@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures::FutureExt;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
-use http::{HeaderMap, Method, Request, Response, Uri};
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::uri::Authority;
+use http::{HeaderMap, Method, Request, Response, Uri, Version};
 use http_body::Body;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -53,6 +54,13 @@ pub(super) async fn answer<S: Service>(
     let is_head = request.method() == Method::HEAD;
     let response = if header_bytes(request.uri(), request.headers()) > MAX_HEADER_BYTES {
         respond(&ClientFault::HeadersTooLarge.into())
+    } else if let Some(why) = ambiguity(request.version(), request.headers()) {
+        let mut response = respond(&ClientFault::BadRequest(why.into()).into());
+        // Where its body ends is anybody's guess.
+        response
+            .headers_mut()
+            .insert(CONNECTION, HeaderValue::from_static("close"));
+        response
     } else {
         // What a panic leaves behind is dropped with the future; all that requests share is unwind-safe by itself.
         let call = async { service.call(request, Arc::clone(&connection)).await };
@@ -66,6 +74,29 @@ pub(super) async fn answer<S: Service>(
         })
     };
     if is_head { without_body(response) } else { response }
+}
+
+/// What of a request on HTTP/1.1 another parser on its way may have read otherwise, and hyper lets pass. The words are
+/// those of Go's `net/http`.
+fn ambiguity(version: Version, headers: &HeaderMap) -> Option<&'static str> {
+    if version > Version::HTTP_11 {
+        return None;
+    }
+    let mut hosts = headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) if version == Version::HTTP_11 => return Some("missing required Host header"),
+        (Some(_), Some(_)) => return Some("too many Host headers"),
+        (Some(host), None) if !host.is_empty() && Authority::try_from(host.as_bytes()).is_err() => {
+            return Some("malformed Host header");
+        }
+        _ => {}
+    }
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => None,
+        (Some(only), None) if only.as_bytes().eq_ignore_ascii_case(b"chunked") => None,
+        _ => Some("unsupported transfer encoding"),
+    }
 }
 
 /// The size of a header list as it stands on the wire of HTTP/1.1, the path included.
