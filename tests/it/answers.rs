@@ -237,7 +237,7 @@ async fn a_denial_is_the_webhooks_status_and_always_a_failure() {
                 r#"{{"apiVersion":{version},"kind":"EphemeralReview","response":{{"uid":{uid},"allowed":false,"status":{{"code":404,"message":""#
             );
             let body = [head.as_bytes(), cut, br#""}}}"#].concat();
-            Reply::body(http::StatusCode::OK, body)
+            Reply::body(StatusCode::OK, body)
         });
         let body = refused(&setup.ask("").await, 404, "NotFound");
         assert_eq!(body["message"], "smile \u{fffd}", "{cut:?}");

@@ -17,6 +17,7 @@ mod doctor;
 mod fuzz;
 mod guides;
 mod identity;
+mod isolation;
 mod kcp_attacks;
 mod kcp_conditions;
 mod kcp_manifests;

@@ -153,6 +153,107 @@ fn rules_on_a_large_object_stay_within_the_budget() {
     assert!(last.contains("no further validation rules will be run"), "{last}");
 }
 
+/// The same for what compiles some of the largest patterns, which takes most of a second each, unoptimised.
+const LATER: Duration = Duration::from_secs(150);
+
+/// Compiles a schema with rules and validates an object; any outcome will do. Says whether it compiled.
+fn run_schema(schema: &str, object: &str, limit: Duration) -> bool {
+    let started = Instant::now();
+    let schema = json::decode(schema.as_bytes()).unwrap().value;
+    let compiled = Schema::compile(&schema);
+    if let Ok(schema) = &compiled {
+        let object = json::decode(object.as_bytes()).unwrap().value;
+        schema.validate(object.as_object().unwrap(), ValidateOptions::default());
+    }
+    assert!(started.elapsed() < limit, "took {:?}", started.elapsed());
+    compiled.is_ok()
+}
+
+/// A schema whose root has these rules.
+fn with_rules(rules: impl Iterator<Item = String>) -> String {
+    let rules: Vec<_> = rules.map(|rule| format!(r#"{{"rule": "{rule}"}}"#)).collect();
+    let properties = r#"{"s": {"type": "string"}, "l": {"type": "array", "items": {"type": "integer"}}}"#;
+    format!(
+        r#"{{"type": "object", "properties": {properties}, "x-kubernetes-validations": [{}]}}"#,
+        rules.join(",")
+    )
+}
+
+const OBJECT: &str = r#"{"s": "text", "l": [1, 2, 3]}"#;
+
+#[test]
+fn patterns_of_many_rules_are_bounded_together() {
+    let large = |n: usize| format!(r"self.s.matches('\\\\pL{{{}}}')", 200 + n % 90);
+    assert!(!run_schema(&with_rules((0..1_000).map(large)), OBJECT, LATER));
+    let many = vec![r"self.s.matches('\\\\pL{250}')"; 2_000].join(" || ");
+    assert!(
+        run_schema(&with_rules([many].into_iter()), OBJECT, LATER),
+        "one pattern is compiled once"
+    );
+    let small = |n: usize| format!("self.s.matches('^[a-z]{{1,9}}x*{n}$') || true");
+    assert!(run_schema(&with_rules((0..2_000).map(small)), OBJECT, LATER));
+}
+
+#[test]
+fn patterns_that_a_rule_makes_are_charged_for() {
+    for pattern in [r"'\\\\pL{9' + string(n) + '0}'", r"'(' + string(n)"] {
+        let rule = format!("lists.range(10).all(m, lists.range(90).all(n, self.s.matches({pattern}) || true))");
+        run_schema(&with_rules([rule].into_iter()), OBJECT, LATER);
+    }
+}
+
+#[test]
+fn many_rules_and_many_places_with_rules_compile_soon() {
+    let rule = |n: usize| format!("self.l.all(x, x > {n}) || self.s.size() > {n} || true");
+    assert!(run_schema(&with_rules((0..3_000).map(rule)), OBJECT, SOON));
+    assert!(!run_schema(
+        &with_rules((0..10_001).map(|_| "true".to_owned())),
+        OBJECT,
+        SOON
+    ));
+    let place = |n: usize| {
+        format!(r#""f{n}": {{"type": "integer", "x-kubernetes-validations": [{{"rule": "self >= 0 && self < {n}"}}]}}"#)
+    };
+    let places: Vec<_> = (0..3_000).map(place).collect();
+    let fields: Vec<_> = (0..3_000).map(|n| format!(r#""f{n}": {n}"#)).collect();
+    let schema = format!(r#"{{"type": "object", "properties": {{{}}}}}"#, places.join(","));
+    assert!(run_schema(&schema, &format!("{{{}}}", fields.join(",")), SOON));
+    let deep = (0..200).fold(r#"{"type": "integer"}"#.to_owned(), |inner, _| {
+        format!(r#"{{"type": "object", "properties": {{"f": {inner}}}, "x-kubernetes-validations": [{{"rule": "has(self.f)"}}]}}"#)
+    });
+    let object = (0..200).fold("1".to_owned(), |inner, _| format!(r#"{{"f": {inner}}}"#));
+    assert!(run_schema(&deep, &object, SOON));
+}
+
+#[test]
+fn huge_literals_and_messages_end_soon() {
+    let long = "x".repeat(90_000);
+    run(&format!("'{long}' == '{long}'"));
+    run(&format!("'{long}'.replace('x', '{}').size() > 0", "y".repeat(5_000)));
+    run(&format!(
+        "'{}'.split('').map(x, '{}').join('z').size() > 0",
+        "x".repeat(20_000),
+        "y".repeat(20_000)
+    ));
+    run(&format!("[{}].exists(x, x == 1)", vec!["0"; 40_000].join(",")));
+    run(&format!(
+        "{{{}}}.size() > 0",
+        (0..10_000).map(|n| format!("{n}:0")).collect::<Vec<_>>().join(",")
+    ));
+    run(&format!("b'{long}'.size() > 0 && 0.{} > 0.0", "1".repeat(5_000)));
+    let message = |depth: usize| {
+        (0..depth).fold("1".to_owned(), |inner, _| {
+            format!("google.protobuf.ListValue{{values: [{inner}]}}")
+        })
+    };
+    for depth in [10, 100, 240, 2_000] {
+        run(&format!("{} == [1]", message(depth)));
+    }
+    let doubled = (0..30).fold("[1]".to_owned(), |inner, _| format!("[{inner}].map(x, [x, x])[0]"));
+    run(&format!("google.protobuf.ListValue{{values: {doubled}}} == [1]"));
+    run(&format!("google.protobuf.Struct{{fields: {{'a': {doubled}}}}} == {{}}"));
+}
+
 /// Pieces that expressions are made of, so that some compile.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![

@@ -1,7 +1,9 @@
 package main
 
 import (
+	_ "embed"
 	"regexp"
+	"strings"
 )
 
 // librarySchema has a field of every type that rules meet.
@@ -155,6 +157,41 @@ func expand(template string) []string {
 	return out
 }
 
+// crossed is every combination of operators and functions with values of every type that has them, so that each
+// overload is called.
+func crossed() []string {
+	var out []string
+	for _, left := range []string{"3", "self.j", "self.d", "2u", "0u", "-0.5"} {
+		for _, right := range []string{"3", "self.j", "self.d", "2u", "0u", "-0.5"} {
+			for _, op := range []string{"+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!="} {
+				out = append(out, left+" "+op+" "+right)
+			}
+		}
+	}
+	for _, op := range []string{"<", "<=", ">", ">=", "==", "!="} {
+		out = append(out, "self.b "+op+" true", "false "+op+" self.b", "self.by "+op+" b'hello'")
+	}
+	for _, list := range []string{"[3, 1]", "[3u, 1u]", "[1.5, 0.5]", "[true, false]", "self.lb", "self.ldu", "self.lts", "self.lby", "['b', 'a']"} {
+		for _, function := range []string{"isSorted", "max", "min", "sort", "sum", "distinct", "reverse", "first", "last"} {
+			out = append(out, list+"."+function+"()")
+		}
+	}
+	for _, key := range []string{"e", "uint(e)", "-double(e)", "e > 1", "duration(string(e) + 's')", "timestamp(-e)", "string(e)", "bytes(string(e))", "[e]", "dyn(e)"} {
+		out = append(out, "self.li.sortBy(e, "+key+")", "[2, 1].sortBy(e, "+key+")")
+	}
+	for _, function := range []string{"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"} {
+		for _, value := range []string{"true", "b'7'", "1.5", "7", "7u", "'7'", "self.b", "self.by", "self.d", "self.i", "uint(self.j + 9)", "self.du", "self.ts", "self.s", "ip('::1')", "cidr('::/8')", "[1]", "{'a': 1}", "null", "int", "self.x"} {
+			out = append(out, function+"("+value+")")
+		}
+	}
+	return append(out, "self.?li[?0]", "self.?li[?9]", "self.?m[?'a']", "self.?m[?'zz']", "self.?ll[?0][?1]", "self.?ml[?'l'][0]")
+}
+
+// messages are those that can be made: the well-known types of protocol buffers.
+//
+//go:embed messages.txt
+var messages string
+
 // generated is the group over the whole library.
 func generated() group {
 	g := group{Schema: []byte(librarySchema)}
@@ -162,13 +199,18 @@ func generated() group {
 		g.Objects = append(g.Objects, []byte(object))
 	}
 	seen := map[string]bool{}
-	for _, template := range templates {
-		for _, expression := range expand(template) {
+	add := func(expressions []string) {
+		for _, expression := range expressions {
 			if !seen[expression] {
 				seen[expression] = true
 				g.Expressions = append(g.Expressions, expression)
 			}
 		}
 	}
+	for _, template := range templates {
+		add(expand(template))
+	}
+	add(crossed())
+	add(strings.Split(strings.TrimSpace(messages), "\n"))
 	return g
 }

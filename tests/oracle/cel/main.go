@@ -2,10 +2,12 @@
 //
 // `cel library` generates expressions over the whole library; `cel FILE` takes groups of cases from a file. Each
 // expression is printed with its result: why it does not compile, or the value or error for every object of its group
-// and the cost that was charged. crates/schema/src/cel/oracle.rs compares the recorded tables with this project's
-// results; Go is needed only to record anew:
+// and the cost that was charged. `cel overloads` lists what functions there are, a signature a line.
+// crates/schema/src/cel/oracle.rs compares the recorded tables with this project's results; Go is needed only to record
+// anew:
 //
 //	cd tests/oracle/cel
+//	go run . overloads > ../../../crates/schema/tests/data/cel-overloads.json
 //	go run . library > ../../../crates/schema/tests/data/cel-library.json
 //	go run . definitions.json > ../../../crates/schema/tests/data/cel-definitions.json
 package main
@@ -67,7 +69,11 @@ type recordedGroup struct {
 
 func main() {
 	if len(os.Args) != 2 {
-		check(fmt.Errorf("usage: cel library | cel FILE (groups of cases)"))
+		check(fmt.Errorf("usage: cel overloads | cel library | cel FILE (groups of cases)"))
+	}
+	if os.Args[1] == "overloads" {
+		writeOverloads()
+		return
 	}
 	groups := []group{generated()}
 	if os.Args[1] != "library" {
@@ -83,15 +89,17 @@ func main() {
 	fmt.Println("]")
 }
 
+// line writes a value as JSON in one line.
+func line(value any) string {
+	var b bytes.Buffer
+	writer := json.NewEncoder(&b)
+	writer.SetEscapeHTML(false)
+	check(writer.Encode(value))
+	return strings.TrimSpace(b.String())
+}
+
 // write prints a group with an expression a line.
 func write(g recordedGroup, last bool) {
-	line := func(value any) string {
-		var b bytes.Buffer
-		writer := json.NewEncoder(&b)
-		writer.SetEscapeHTML(false)
-		check(writer.Encode(value))
-		return strings.TrimSpace(b.String())
-	}
 	fmt.Printf("{\"schema\":%s,\n\"objects\":%s,\n\"expressions\":[\n", line(g.Schema), line(g.Objects))
 	for i, e := range g.Expressions {
 		end := ","
@@ -166,7 +174,7 @@ func evaluate(env *celgo.Env, expression string, values []ref.Val) recorded {
 	}
 	for _, value := range values {
 		res := run(program, value)
-		for again := 0; again < 10; again++ {
+		for again := 0; again < 40; again++ {
 			if run(program, value) != res {
 				res = result{Unstable: true}
 				break

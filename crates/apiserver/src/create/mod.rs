@@ -108,7 +108,7 @@ impl Create<'_> {
         let body = means.flow.read(&parts.headers, body, room).await?;
         let asked = Arc::new(self.asked(query)?);
         let question = means
-            .read(&self.webhook_key(), &asked, input.media()?, body, warnings)
+            .read(self.nomination, &asked, input.media()?, body, warnings)
             .await?;
         // Kubernetes judges it when the object is created already; here nothing has been asked yet.
         let include = IncludeObject::of(output.target, query)?;
@@ -197,7 +197,7 @@ impl Create<'_> {
         match usable.handle.call(call).await {
             Ok(answer) => {
                 means
-                    .check(&self.webhook_key(), asked, question, sent, answer, warnings)
+                    .check(self.nomination, asked, question, sent, answer, warnings)
                     .await
             }
             Err(CallError::Full) => Err(ClientFault::TooManyRequests {
@@ -254,7 +254,7 @@ impl Means {
     /// Step 4.
     async fn read(
         &self,
-        webhook: &str,
+        nomination: &Nomination<Handle>,
         asked: &Arc<Asked>,
         media: Media,
         body: Bytes,
@@ -266,7 +266,7 @@ impl Means {
             let mut warnings = Vec::new();
             (asked.read(media, &body, &mut warnings), warnings)
         };
-        let (question, texts) = self.perform(webhook, heavy, read).await?;
+        let (question, texts) = self.perform(nomination, heavy, read).await?;
         warnings.extend(texts);
         question
     }
@@ -274,7 +274,7 @@ impl Means {
     /// Step 6.
     async fn check(
         &self,
-        webhook: &str,
+        nomination: &Nomination<Handle>,
         asked: Arc<Asked>,
         question: Question,
         sent: Sent,
@@ -286,7 +286,7 @@ impl Means {
             let mut warnings = Vec::new();
             (answer::read(&asked, &question, &sent, &body, &mut warnings), warnings)
         };
-        let (object, texts) = self.perform(webhook, heavy, check).await?;
+        let (object, texts) = self.perform(nomination, heavy, check).await?;
         warnings.extend(texts);
         object
     }
@@ -294,7 +294,7 @@ impl Means {
     /// Works here, or, where that could hold up other requests, on a thread for it, of which there are few.
     async fn perform<T: Send + 'static>(
         &self,
-        webhook: &str,
+        nomination: &Nomination<Handle>,
         heavy: bool,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Fault> {
@@ -302,7 +302,8 @@ impl Means {
             return Ok(work());
         }
         let internal = || PlatformFault::Internal("the object could not be processed".into());
-        let place = self.heavy.enter(webhook).await.map_err(|_| internal())?;
+        let place = self.heavy.enter(&nomination.cluster, &nomination.webhook_name).await;
+        let place = place.map_err(|_| internal())?;
         let worked = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(place);

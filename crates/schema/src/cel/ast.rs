@@ -39,8 +39,11 @@ pub(crate) enum Node {
     List { items: Vec<(NodeId, bool)> },
     /// `{key: value}`, some of them optional (`?key: value`).
     Map { entries: Vec<Entry> },
-    /// `Type{field: value}`; no such type can be made in rules.
-    Struct { type_name: Box<str> },
+    /// `Type{field: value}`, some fields optional (`?field: value`).
+    Struct {
+        type_name: Box<str>,
+        fields: Vec<FieldEntry>,
+    },
     /// What the macros over lists and maps expand to.
     Comprehension(Box<Comprehension>),
 }
@@ -49,6 +52,14 @@ pub(crate) enum Node {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: NodeId,
+    pub(crate) value: NodeId,
+    pub(crate) optional: bool,
+}
+
+/// A field of a message that is made.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldEntry {
+    pub(crate) field: Box<str>,
     pub(crate) value: NodeId,
     pub(crate) optional: bool,
 }
@@ -166,7 +177,8 @@ impl Ast {
     /// The operands of a node.
     pub(crate) fn children(&self, id: NodeId) -> Vec<NodeId> {
         match self.node(id) {
-            Node::Literal(_) | Node::Ident(_) | Node::Struct { .. } => Vec::new(),
+            Node::Literal(_) | Node::Ident(_) => Vec::new(),
+            Node::Struct { fields, .. } => fields.iter().map(|entry| entry.value).collect(),
             Node::Select { operand, .. } => vec![*operand],
             Node::Call { target, args, .. } => target.iter().chain(args).copied().collect(),
             Node::List { items } => items.iter().map(|(item, _)| *item).collect(),

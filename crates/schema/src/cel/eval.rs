@@ -1,9 +1,10 @@
 //! Evaluation of a plan: cel-go's `interpreter/interpretable.go` and `attributes.go`, with its prices.
 
-use super::cost::{LIST_CREATE, MAP_CREATE, Meter};
+use super::cost::{LIST_CREATE, MAP_CREATE, Meter, STRUCT_CREATE};
 use super::error::{EvalError, Outcome};
 use super::functions::regex;
 use super::library::Overload;
+use super::message::Message;
 use super::plan::{Attribute, Base, Call, Fold, Plan, Qualifier, QualifierKey, Run, Step, StepId};
 use super::price::Price;
 use super::value::{Key, List, Map, Value, equal, int, lossless_int};
@@ -70,6 +71,7 @@ impl<'a> Evaluation<'_, 'a> {
             },
             Step::List(items) => self.list(items),
             Step::Map(entries) => self.map(entries),
+            Step::Message(message, fields) => self.message(message, fields),
             Step::Fold(fold) => self.fold(fold),
             Step::Append(slot, item, constant) => self.append(*slot, *item, *constant),
             Step::Insert(slot, args) => self.insert(*slot, args),
@@ -268,6 +270,33 @@ impl<'a> Evaluation<'_, 'a> {
             map.insert(entry, value);
         }
         Ok(Value::Map(Map::from(map)))
+    }
+
+    fn message(&mut self, message: &Message, fields: &[(usize, StepId, bool)]) -> Outcome<Value<'a>> {
+        let made = nonfinal(self.message_of(message, fields))?;
+        self.meter.charge(STRUCT_CREATE)?;
+        made
+    }
+
+    fn message_of(&mut self, message: &Message, fields: &[(usize, StepId, bool)]) -> Outcome<Value<'a>> {
+        let mut values = Vec::new();
+        for (place, value, optional) in fields {
+            let value = match (self.step(*value)?, optional) {
+                (Value::Optional(value), true) => value.map(|value| (*value).clone()),
+                (other, true) => {
+                    return Err(EvalError::failed(format!(
+                        "cannot initialize optional entry '{}' from non-optional value {other}",
+                        message.field_name(*place)
+                    )));
+                }
+                (value, false) => Some(value),
+            };
+            if values.len() <= *place {
+                values.resize(place + 1, None);
+            }
+            values[*place] = value;
+        }
+        message.make(&values, self.meter)
     }
 
     fn fold(&mut self, fold: &'a Fold) -> Outcome<Value<'a>> {
@@ -526,6 +555,7 @@ pub(crate) fn go_type_name(value: &Value<'_>) -> &'static str {
         Value::Quantity(_) => "cel.Quantity",
         Value::Semver(_) => "cel.Semver",
         Value::Format(_) => "cel.Format",
+        Value::Empty => "*types.protoObj",
         Value::Unknown(_) => "*common.unknownPreserved",
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::cost::Meter;
 use super::error::Outcome;
 use super::functions;
+use super::message::Message;
 use super::types::Type;
 use super::value::Value;
 
@@ -282,6 +283,12 @@ impl Environment {
     pub(crate) fn function(&self, name: &str) -> Option<&Declaration> {
         self.functions.get(name)
     }
+
+    /// All functions.
+    #[cfg(test)]
+    pub(super) fn functions(&self) -> impl Iterator<Item = &Declaration> {
+        self.functions.values()
+    }
 }
 
 /// The types that expressions may name, with the name that `type()` gives and the type of the name.
@@ -298,11 +305,12 @@ pub(crate) fn named_type(name: &str) -> Option<(&'static str, Type)> {
         "type" => ("type", of(Type::Type(Arc::new(Type::Dyn)))),
         "list" => ("list", of(Type::list(Type::Dyn))),
         "map" => ("map", of(Type::map(Type::Dyn, Type::Dyn))),
-        "google.protobuf.Duration" => ("google.protobuf.Duration", of(Type::Duration)),
-        "google.protobuf.Timestamp" => ("google.protobuf.Timestamp", of(Type::Timestamp)),
         "optional_type" => ("optional_type", of(Type::optional(Type::Dyn))),
         "net.IP" => ("net.IP", of(Type::Opaque("net.IP"))),
         "net.CIDR" => ("net.CIDR", of(Type::Opaque("net.CIDR"))),
-        _ => return None,
+        _ => {
+            let message = Message::of(name)?;
+            (message.name, of(message.ty()))
+        }
     })
 }

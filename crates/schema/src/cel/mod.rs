@@ -16,7 +16,7 @@
 //!
 //! - Maps are visited in the order of their keys. Go visits them in no order, so where it matters any order is right.
 //! - Where Kubernetes' cost tracking panics on an argument that is an error itself, the error is told instead.
-//! - Messages (`google.protobuf.Duration{}`) cannot be made: no field of a custom resource is one.
+//! - `message` says what is different about the messages of protocol buffers.
 
 mod ast;
 mod check;
@@ -28,6 +28,7 @@ mod functions;
 mod go;
 mod library;
 mod macros;
+mod message;
 #[cfg(test)]
 mod oracle;
 mod parse;

@@ -1,10 +1,14 @@
 //! Results of Kubernetes' own library, recorded by `tests/oracle/cel`, against this module's.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::library::Environment;
+use super::check::check;
+use super::library::{Environment, Overload, Pattern};
+use super::parse::parse;
 use super::program::{CompileError, Program};
 use super::rules::declare;
+use super::types::Type;
 use super::value::{Value, read};
 use super::{OBJECT_WORK, PER_CALL_LIMIT};
 use crate::field::Path;
@@ -65,15 +69,10 @@ fn format(value: &Value<'_>) -> String {
         Value::Quantity(_) => "quantity".to_owned(),
         Value::Semver(_) => "semver".to_owned(),
         Value::Format(format) => format!("format({})", format.name),
+        Value::Empty => "*types.protoObj".to_owned(),
         Value::Unknown(_) => "*common.unknownPreserved".to_owned(),
     }
 }
-
-/// What is different on purpose.
-const KNOWN: [(&str, &str); 1] = [(
-    "google.protobuf.Duration{seconds: 1}",
-    "messages cannot be made here; no field of an object is one",
-)];
 
 /// How a panic of Kubernetes' cost tracking is told, on arguments that are errors themselves; here it is that error.
 const PANIC: &str = "e internal error: interface conversion: ";
@@ -82,12 +81,24 @@ fn text<'v>(value: &'v Json, name: &str) -> &'v str {
     value.get(name).and_then(Json::as_str).unwrap_or_default()
 }
 
-/// Compares a table; what differs is told, an expression a line.
-fn compare(table: &[u8]) -> (usize, Vec<String>) {
+/// What came of comparing a table.
+#[derive(Default)]
+struct Comparison {
+    /// How many results were compared.
+    compared: usize,
+    /// What differs, an expression each.
+    wrong: Vec<String>,
+    /// The overloads that were the only ones a call could mean, in an expression that has a value.
+    ran: BTreeSet<&'static str>,
+}
+
+/// Compares a table.
+fn compare(table: &[u8]) -> Comparison {
     let groups = json::decode(table).unwrap().value;
     let environment = Environment::kubernetes();
     let mut compared = 0;
     let mut wrong = Vec::new();
+    let mut ran = BTreeSet::new();
     for group in groups.as_array().unwrap().iter() {
         let schema = group.get("schema").unwrap().as_object().unwrap();
         let root = node::parse(schema, &Path::root()).unwrap();
@@ -96,9 +107,6 @@ fn compare(table: &[u8]) -> (usize, Vec<String>) {
         let variables = [("self", ty.clone()), ("oldSelf", ty)];
         for case in group.get("expressions").unwrap().as_array().unwrap().iter() {
             let source = text(case, "expression");
-            if KNOWN.iter().any(|(known, _)| *known == source) {
-                continue;
-            }
             let recorded = text(case, "compile");
             let program = match Program::compile_any(&environment, source, &variables) {
                 Ok(program) => program,
@@ -133,6 +141,9 @@ fn compare(table: &[u8]) -> (usize, Vec<String>) {
                     Some(error) => format!("e {}", error.as_str().unwrap()),
                     None => format!("v {}", text(result, "v")),
                 };
+                if evaluation.result.is_ok() {
+                    ran.extend(settled_overloads(&environment, source, &variables));
+                }
                 if recorded.starts_with(PANIC) && evaluation.result.is_err() {
                     continue;
                 }
@@ -146,7 +157,13 @@ fn compare(table: &[u8]) -> (usize, Vec<String>) {
             }
         }
     }
-    (compared, wrong)
+    Comparison { compared, wrong, ran }
+}
+
+/// The overloads of the calls in an expression that types leave only one for.
+fn settled_overloads(environment: &Environment, source: &str, variables: &[(&str, Type)]) -> Vec<&'static str> {
+    let ast = parse(source).unwrap();
+    check(&ast, environment, variables).unwrap().settled_overloads()
 }
 
 /// Whether a mistake is told as cel-go tells it, but for where it is.
@@ -159,7 +176,7 @@ fn same_mistake(recorded: &str, found: &CompileError) -> bool {
 
 #[track_caller]
 fn assert_same(table: &[u8], at_least: usize) {
-    let (compared, wrong) = compare(table);
+    let Comparison { compared, wrong, .. } = compare(table);
     assert!(compared > at_least, "only {compared} results were compared");
     assert!(
         wrong.is_empty(),
@@ -177,4 +194,108 @@ fn the_library_gives_what_kubernetes_gives() {
 #[test]
 fn rules_of_public_definitions_give_what_kubernetes_gives() {
     assert_same(include_bytes!("../../tests/data/cel-definitions.json"), 100);
+}
+
+/// What is no function here: older names of operators, which no expression can spell, and optional selection, which the
+/// checker has a rule of its own for, as cel-go's does.
+const NO_FUNCTIONS: [&str; 4] = ["__not_strictly_false__", "_in_", "in", "_?._"];
+
+/// The signature of an overload as the recorded list has it, its type parameters named in the order in which they come.
+fn signature(function: &str, id: &str, member: bool, args: &[String], result: &str) -> String {
+    let text = format!("{function} {id} {member} ({}) {result}", args.join(", "));
+    let mut params: Vec<&str> = Vec::new();
+    let mut out = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, name, after)) = split_param(rest) {
+        let place = params.iter().position(|param| *param == name).unwrap_or_else(|| {
+            params.push(name);
+            params.len() - 1
+        });
+        write!(out, "{before}<{place}>").unwrap();
+        rest = after;
+    }
+    out + rest
+}
+
+/// `before<name>after`, of a name of one letter.
+fn split_param(text: &str) -> Option<(&str, &str, &str)> {
+    let at = text.as_bytes().windows(3).position(|w| w[0] == b'<' && w[2] == b'>')?;
+    Some((&text[..at], &text[at + 1..at + 2], &text[at + 3..]))
+}
+
+/// A type as cel-go writes it.
+fn written(pattern: Pattern) -> String {
+    match pattern {
+        Pattern::Param(number) => format!("<{}>", ["A", "B"][number as usize]),
+        Pattern::List(item) => format!("list({})", written(*item)),
+        Pattern::Map(key, value) => format!("map({}, {})", written(*key), written(*value)),
+        Pattern::Type(of) => format!("type({})", written(*of)),
+        Pattern::Optional(value) => format!("optional_type({})", written(*value)),
+        other => other.to_type(0).name().to_owned(),
+    }
+}
+
+fn written_overload(function: &str, overload: &Overload) -> String {
+    let args: Vec<_> = overload.args.iter().map(|arg| written(*arg)).collect();
+    signature(function, overload.id, overload.member, &args, &written(overload.result))
+}
+
+#[test]
+fn the_functions_and_their_signatures_are_those_of_kubernetes() {
+    let list = json::decode(include_bytes!("../../tests/data/cel-overloads.json"))
+        .unwrap()
+        .value;
+    let recorded: BTreeSet<String> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|overload| !NO_FUNCTIONS.contains(&text(overload, "function")))
+        .map(|overload| {
+            let args = overload.get("args").unwrap().as_array().unwrap();
+            let args: Vec<_> = args.iter().map(|arg| arg.as_str().unwrap().to_owned()).collect();
+            let member = overload.get("member").is_some();
+            signature(
+                text(overload, "function"),
+                text(overload, "id"),
+                member,
+                &args,
+                text(overload, "result"),
+            )
+        })
+        .collect();
+    let environment = Environment::kubernetes();
+    let found: BTreeSet<String> = environment
+        .functions()
+        .flat_map(|function| {
+            function
+                .overloads
+                .iter()
+                .map(|overload| written_overload(function.name, overload))
+        })
+        .collect();
+    let missing: Vec<_> = recorded.difference(&found).collect();
+    let extra: Vec<_> = found.difference(&recorded).collect();
+    assert!(
+        missing.is_empty() && extra.is_empty(),
+        "missing: {missing:#?}\nextra: {extra:#?}"
+    );
+}
+
+/// Overloads that no rule of a resource can reach, for there is no value of their types: the authorizer's.
+fn unreachable(overload: &Overload) -> bool {
+    let is_authorizers = |pattern: &Pattern| pattern.to_type(0).name().starts_with("kubernetes.authorization.");
+    overload.args.iter().any(is_authorizers)
+}
+
+#[test]
+fn the_recorded_table_has_a_value_of_every_overload() {
+    let ran = compare(include_bytes!("../../tests/data/cel-library.json")).ran;
+    let environment = Environment::kubernetes();
+    let missing: Vec<_> = environment
+        .functions()
+        .flat_map(|function| &function.overloads)
+        .filter(|overload| !unreachable(overload) && !ran.contains(overload.id))
+        .map(|overload| overload.id)
+        .collect();
+    assert!(missing.is_empty(), "no row has a value of {missing:?}");
 }

@@ -8,7 +8,7 @@ use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use cel::parser::PrattParser;
 use cel::parser::pratt_parser::{Lexer, TokenKind};
 
-use super::ast::{Ast, Comprehension, Entry, Node, NodeId};
+use super::ast::{Ast, Comprehension, Entry, FieldEntry, Node, NodeId};
 use super::macros;
 use super::value::Value;
 use crate::value::deeper;
@@ -230,9 +230,22 @@ fn lower(ast: &mut Ast, expression: IdedExpr) -> Result<NodeId, ParseError> {
             }
             Ok(ast.add(Node::Map { entries }))
         }
-        Expr::Struct(object) => Ok(ast.add(Node::Struct {
-            type_name: object.type_name.into(),
-        })),
+        Expr::Struct(object) => {
+            let mut fields = Vec::with_capacity(object.entries.len());
+            for entry in object.entries {
+                if let EntryExpr::StructField(entry) = entry.expr {
+                    fields.push(FieldEntry {
+                        field: entry.field.into(),
+                        value: lower(ast, entry.value)?,
+                        optional: entry.optional,
+                    });
+                }
+            }
+            Ok(ast.add(Node::Struct {
+                type_name: object.type_name.into(),
+                fields,
+            }))
+        }
         Expr::Comprehension(fold) => {
             let fold = Comprehension {
                 range: lower(ast, fold.iter_range)?,

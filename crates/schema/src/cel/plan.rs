@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use super::ast::{Ast, Comprehension, Node, NodeId};
+use super::ast::{Ast, Comprehension, FieldEntry, Node, NodeId};
 use super::check::{Checked, Reference};
 use super::cost::Meter;
 use super::library::{Dispatch, Overload};
+use super::message::Message;
 use super::price::{Price, price};
 use super::value::{Key, Map, Members, Value};
-use crate::regexp::Regexp;
+use crate::regexp::{Patterns, Regexp};
 use crate::value::deeper;
 
 /// Index of a step.
@@ -38,6 +39,8 @@ pub(crate) enum Step {
     OptionalOrValue(StepId, StepId),
     List(Vec<(StepId, bool)>),
     Map(Vec<(StepId, StepId, bool)>),
+    /// `Type{field: value}`, the fields by place.
+    Message(&'static Message, Vec<(usize, StepId, bool)>),
     Fold(Box<Fold>),
     /// `accumulator + [item]`, adding to the list in the slot; the flag says that `[item]` is constant.
     Append(usize, StepId, bool),
@@ -162,11 +165,17 @@ impl Plan {
 /// # Errors
 ///
 /// A constant that cannot be converted, or a constant pattern that is none.
-pub(crate) fn plan(ast: &Ast, checked: &Checked<'_>, variables: &[&str]) -> Result<Plan, String> {
+pub(crate) fn plan(
+    ast: &Ast,
+    checked: &Checked<'_>,
+    variables: &[&str],
+    patterns: &mut Patterns,
+) -> Result<Plan, String> {
     let mut planner = Planner {
         ast,
         checked,
         variables,
+        patterns,
         locals: Vec::new(),
         slots: 0,
         steps: Vec::new(),
@@ -184,6 +193,8 @@ struct Planner<'p, 'e> {
     ast: &'p Ast,
     checked: &'p Checked<'e>,
     variables: &'p [&'p str],
+    /// The constant patterns of this and other expressions.
+    patterns: &'p mut Patterns,
     /// Names of the slots in use, innermost last.
     locals: Vec<Box<str>>,
     slots: usize,
@@ -212,8 +223,13 @@ impl Planner<'_, '_> {
     }
 
     fn plan_node(&mut self, id: NodeId) -> Result<Step, String> {
-        if let Some(Reference::Type(name)) = self.checked.reference(id) {
-            return Ok(Step::Const(Value::Type(name)));
+        match self.checked.reference(id) {
+            Some(Reference::Type(name)) if Message::of(name).is_some_and(|message| !message.is_type()) => {
+                return Err(format!("reference to undefined type: {name}"));
+            }
+            Some(Reference::Type(name)) => return Ok(Step::Const(Value::Type(name))),
+            Some(Reference::NullValue) => return Ok(Step::Const(Value::Int(0))),
+            _ => {}
         }
         let ast = self.ast;
         match ast.node(id) {
@@ -229,7 +245,7 @@ impl Planner<'_, '_> {
                 }
                 Ok(self.fold_map(&steps).unwrap_or(Step::Map(steps)))
             }
-            Node::Struct { type_name } => Err(format!("unknown type: {type_name}")),
+            Node::Struct { type_name, fields } => self.message(type_name, fields),
             Node::Comprehension(fold) => self.comprehension(fold),
         }
     }
@@ -256,6 +272,17 @@ impl Planner<'_, '_> {
         }
     }
 
+    fn message(&mut self, name: &str, fields: &[FieldEntry]) -> Result<Step, String> {
+        let unknown = || format!("unknown type: {name}");
+        let message = Message::of(name.strip_prefix('.').unwrap_or(name)).ok_or_else(unknown)?;
+        let mut steps = Vec::with_capacity(fields.len());
+        for entry in fields {
+            let (place, _) = message.field(&entry.field).ok_or_else(unknown)?;
+            steps.push((place, self.plan(entry.value)?, entry.optional));
+        }
+        Ok(Step::Message(message, steps))
+    }
+
     /// A map of constants is one.
     fn fold_map(&self, steps: &[(StepId, StepId, bool)]) -> Option<Step> {
         let mut entries = BTreeMap::new();
@@ -273,7 +300,7 @@ impl Planner<'_, '_> {
         deeper(|| {
             let ast = self.ast;
             match (ast.node(id), self.checked.reference(id)) {
-                (_, Some(Reference::Type(_))) => self.step_attribute(id),
+                (_, Some(Reference::Type(_) | Reference::NullValue)) => self.step_attribute(id),
                 (Node::Ident(_), Some(Reference::Local(name))) => {
                     let slot = self.locals.iter().rposition(|local| local == name);
                     Ok(Attribute {
@@ -362,7 +389,7 @@ impl Planner<'_, '_> {
     /// Whether a node is planned as an attribute rather than as a step of its own.
     fn is_attribute(&self, id: NodeId) -> bool {
         match (self.ast.node(id), self.checked.reference(id)) {
-            (_, Some(Reference::Type(_))) => false,
+            (_, Some(Reference::Type(_) | Reference::NullValue)) => false,
             (Node::Ident(_) | Node::Select { .. }, _) => true,
             (Node::Call { function, .. }, _) => {
                 matches!(&**function, "_[_]" | "_[?_]" | "_?._" | "_?_:_")
@@ -438,11 +465,15 @@ impl Planner<'_, '_> {
         Members::of(list).map(|members| Step::Member(needle, members))
     }
 
-    fn constant_pattern(&self, function: &str, pattern: StepId) -> Result<Option<Run>, String> {
+    fn constant_pattern(&mut self, function: &str, pattern: StepId) -> Result<Option<Run>, String> {
         let Some(Value::String(pattern)) = self.constant(pattern) else {
             return Ok(None);
         };
-        let regexp = Regexp::compile(pattern.as_str()).map_err(|error| error.to_string())?;
+        let pattern = pattern.clone();
+        let regexp = self
+            .patterns
+            .compile(pattern.as_str())
+            .map_err(|error| error.to_string())?;
         Ok(Some(match function {
             "matches" => Run::Matches(regexp),
             "find" => Run::Find(regexp),

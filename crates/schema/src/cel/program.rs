@@ -10,6 +10,7 @@ use super::parse::{ParseError, parse};
 use super::plan::{Plan, plan};
 use super::types::Type;
 use super::value::Value;
+use crate::regexp::Patterns;
 
 /// Why an expression cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +61,18 @@ impl Program {
         variables: &[(&str, Type)],
         output: &Type,
     ) -> Result<Self, CompileError> {
-        Self::compile_if(environment, source, variables, |found| {
+        Self::compile_with(environment, source, variables, output, &mut Patterns::default())
+    }
+
+    /// The same for one of many expressions, whose constant patterns are bounded together.
+    pub(crate) fn compile_with(
+        environment: &Environment,
+        source: &str,
+        variables: &[(&str, Type)],
+        output: &Type,
+        patterns: &mut Patterns,
+    ) -> Result<Self, CompileError> {
+        Self::compile_if(environment, source, variables, patterns, |found| {
             if found.is(output) {
                 return Ok(());
             }
@@ -78,13 +90,14 @@ impl Program {
         source: &str,
         variables: &[(&str, Type)],
     ) -> Result<Self, CompileError> {
-        Self::compile_if(environment, source, variables, |_| Ok(()))
+        Self::compile_if(environment, source, variables, &mut Patterns::default(), |_| Ok(()))
     }
 
     fn compile_if(
         environment: &Environment,
         source: &str,
         variables: &[(&str, Type)],
+        patterns: &mut Patterns,
         accept: impl FnOnce(&Type) -> Result<(), CompileError>,
     ) -> Result<Self, CompileError> {
         let ast: Ast = parse(source)?;
@@ -92,7 +105,7 @@ impl Program {
         accept(checked.ty(ast.root()))?;
         let names: Vec<_> = variables.iter().map(|(name, _)| *name).collect();
         let uses = names.iter().map(|name| checked.uses(name)).collect();
-        let plan = plan(&ast, &checked, &names).map_err(CompileError::Plan)?;
+        let plan = plan(&ast, &checked, &names, patterns).map_err(CompileError::Plan)?;
         Ok(Self { plan, uses })
     }
 

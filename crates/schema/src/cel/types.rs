@@ -29,6 +29,8 @@ pub enum Type {
     Duration,
     /// `google.protobuf.Timestamp`
     Timestamp,
+    /// `wrapper(T)`: a primitive type that agrees with null, of a message that wraps it
+    Wrapper(Arc<Type>),
     /// `list(T)`
     List(Arc<Type>),
     /// `map(K, V)`
@@ -84,6 +86,7 @@ impl Type {
 
     fn agrees(&self, other: &Self, exact: bool) -> bool {
         match (self, other) {
+            (Self::Wrapper(inner), other) | (other, Self::Wrapper(inner)) => inner.agrees(other, exact),
             (Self::Dyn, Self::Dyn)
             | (Self::Error, Self::Error)
             | (Self::Null, Self::Null)
@@ -133,6 +136,7 @@ impl Type {
             Self::Bytes => "bytes",
             Self::Duration => "google.protobuf.Duration",
             Self::Timestamp => "google.protobuf.Timestamp",
+            Self::Wrapper(inner) => inner.name(),
             Self::List(_) => "list",
             Self::Map(..) => "map",
             Self::Type(_) => "type",
@@ -151,6 +155,7 @@ impl fmt::Display for Type {
             Self::Null => f.write_str("null"),
             Self::Duration => f.write_str("duration"),
             Self::Timestamp => f.write_str("timestamp"),
+            Self::Wrapper(inner) => write!(f, "wrapper({inner})"),
             Self::List(item) => write!(f, "list({item})"),
             Self::Map(key, value) => write!(f, "map({key}, {value})"),
             Self::Type(of) => write!(f, "type({of})"),

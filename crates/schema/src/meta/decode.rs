@@ -123,6 +123,10 @@ static MANAGED_FIELDS_ENTRY: Struct = Struct {
     ],
 };
 
+/// Most structs in one list. A struct of Go has all of its fields, so that `{}` takes hundreds of times its three bytes;
+/// owner references that say what they must are never so many in a body of 3 MiB.
+const MAX_STRUCTS: usize = 1 << 16;
+
 /// Decoding goes on after a value of the wrong type, and the first such error is the one told; but a time that cannot
 /// be read ends it at once.
 #[derive(Default)]
@@ -278,11 +282,11 @@ impl Decoder {
     ) -> Result<Vec<Value>, String> {
         let empty = Map::new();
         let mut decoded = Vec::new();
-        for (i, item) in self
-            .items(value, place, &format!("[]v1.{}", of.name))
-            .iter()
-            .enumerate()
-        {
+        let items = self.items(value, place, &format!("[]v1.{}", of.name));
+        if items.len() > MAX_STRUCTS {
+            return Err(format!("{path}: must have at most {MAX_STRUCTS} items"));
+        }
+        for (i, item) in items.iter().enumerate() {
             let fields = match item {
                 Value::Object(fields) => fields,
                 Value::Null => &empty,

@@ -1,7 +1,6 @@
 //! From the document to the compiled form.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use super::reader::Reader;
 use super::structural::{self, Position};
@@ -11,15 +10,13 @@ use super::{
 use crate::field::Path;
 use crate::format::Format;
 use crate::problem::{Problem, Reason};
-use crate::regexp::Regexp;
+use crate::regexp::{self, Patterns, Regexp};
 use crate::value::{Map, Value, deeper};
 
 /// Levels of nesting that a schema may have. Schemas in use have some dozens.
 const MAX_DEPTH: usize = 1_000;
 /// Schemas that a schema may be made of. The largest definitions in use have some ten thousand.
 const MAX_NODES: usize = 200_000;
-/// Memory that all patterns of a schema may take together, bytes.
-const MAX_PATTERN_MEMORY: usize = 64 << 20;
 
 /// Compiles a schema document, defaults not yet looked at.
 pub(crate) fn parse(document: &Map, path: &Path<'_>) -> Result<Node, Vec<Problem>> {
@@ -37,13 +34,6 @@ struct Parser {
     problems: RefCell<Vec<Problem>>,
     nodes: RefCell<usize>,
     patterns: RefCell<Patterns>,
-}
-
-/// Patterns compiled so far; schemas repeat them.
-#[derive(Default)]
-struct Patterns {
-    compiled: HashMap<Box<str>, Regexp>,
-    memory: usize,
 }
 
 impl Parser {
@@ -196,19 +186,11 @@ impl Parser {
     }
 
     fn pattern(&self, reader: &Reader<'_>, pattern: &str) -> Option<Regexp> {
-        let mut patterns = self.patterns.borrow_mut();
-        if let Some(regexp) = patterns.compiled.get(pattern) {
-            return Some(regexp.clone());
-        }
-        if patterns.memory > MAX_PATTERN_MEMORY {
-            reader.note("pattern", Reason::PatternsTooLarge);
-            return None;
-        }
-        match Regexp::compile(pattern) {
-            Ok(regexp) => {
-                patterns.memory += regexp.memory();
-                patterns.compiled.insert(pattern.into(), regexp.clone());
-                Some(regexp)
+        match self.patterns.borrow_mut().compile(pattern) {
+            Ok(regexp) => Some(regexp),
+            Err(regexp::Error::TogetherTooLarge) => {
+                reader.note("pattern", Reason::PatternsTooLarge);
+                None
             }
             Err(error) => {
                 reader.note("pattern", Reason::Pattern(error));

@@ -1,5 +1,7 @@
 //! Character classes and escapes.
 
+use regex_syntax::hir::{Class, HirKind};
+
 use super::translate::{Flags, SyntaxError, write_code_point};
 
 /// A class that matches nothing: what a surrogate in a pattern matches.
@@ -39,6 +41,10 @@ pub(super) fn bracketed(whole: &str, flags: Flags) -> Result<(String, &str), Syn
         first = false;
         rest = element(rest, whole, &mut text)?;
     }
+    if start > 1 && spans_surrogates(&text[start..]) {
+        // The engine's negation of two ranges that meet at the surrogates would have their ends in it.
+        text.push_str(r"\x{D7FF}-\x{E000}");
+    }
     let text = match (text.len() == start, start) {
         // Only surrogates were named.
         (true, 1) => NOTHING.to_owned(),
@@ -75,15 +81,35 @@ fn element<'p>(rest: &'p str, whole: &str, text: &mut String) -> Result<&'p str,
     Ok(after)
 }
 
-/// Writes a range without the surrogates in it, which the engine cannot name.
+/// Whether a class, without its brackets, has the code points on both sides of the surrogates.
+fn spans_surrogates(ranges: &str) -> bool {
+    let parsed = regex_syntax::ParserBuilder::new()
+        .utf8(false)
+        .build()
+        .parse(&format!("[{ranges}]"));
+    match parsed.as_ref().map(regex_syntax::hir::Hir::kind) {
+        Ok(HirKind::Class(Class::Unicode(class))) => {
+            let has = |c: char| {
+                class
+                    .ranges()
+                    .iter()
+                    .any(|range| (range.start()..=range.end()).contains(&c))
+            };
+            has('\u{d7ff}') && has('\u{e000}')
+        }
+        _ => false,
+    }
+}
+
+/// Writes a range. Its ends are no surrogates, which the engine cannot name; that it may have some between does no harm.
 fn write_range(low: u32, high: u32, text: &mut String) {
     let (first, last) = (*SURROGATES.start(), *SURROGATES.end());
-    for (low, high) in [(low, high.min(first - 1)), (low.max(last + 1), high)] {
-        if low <= high {
-            write_code_point(low, text);
-            text.push('-');
-            write_code_point(high, text);
-        }
+    let low = if SURROGATES.contains(&low) { last + 1 } else { low };
+    let high = if SURROGATES.contains(&high) { first - 1 } else { high };
+    if low <= high {
+        write_code_point(low, text);
+        text.push('-');
+        write_code_point(high, text);
     }
 }
 
@@ -135,43 +161,118 @@ fn unicode(rest: &str, negated: bool) -> Result<(String, &str), SyntaxError> {
         Some(name) => (name, !negated),
         None => (name, negated),
     };
-    let letter = if negated { 'P' } else { 'p' };
-    let text = match table(name) {
-        Some(Table::Engine(class)) => format!("\\{letter}{{{class}}}"),
-        Some(Table::Surrogates) if negated => r"\x00-\x{10FFFF}".to_owned(),
-        Some(Table::Surrogates) => NOTHING.to_owned(),
-        None => return Err(SyntaxError::new(BAD_RANGE, sequence)),
-    };
-    Ok((text, after))
+    let class = table(name).ok_or_else(|| SyntaxError::new(BAD_RANGE, sequence))?;
+    Ok((class.text(negated), after))
 }
 
-/// Where the code points of a general category or script are.
+/// The code points of a general category or script.
 enum Table {
-    /// The engine has them under this name.
-    Engine(String),
-    /// They are the surrogates, which the engine does not know and no text holds.
+    Any,
+    Ascii,
+    Assigned,
+    /// A category that no assigned character need be in: `C` and `Cn`.
+    Unassigned(&'static str),
+    /// The surrogates, which the engine does not know and no text holds.
     Surrogates,
+    Category(&'static str),
+    Script(&'static str),
 }
 
-/// The general category or script of a name, if there is one.
-fn table(name: &str) -> Option<Table> {
-    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || " _-".contains(c)) {
-        return None;
+impl Table {
+    /// The class in the engine's syntax. What newer versions of Unicode assigned is unassigned in Go's.
+    fn text(&self, negated: bool) -> String {
+        let not = if negated { "^" } else { "" };
+        match self {
+            Self::Any if negated => NOTHING.to_owned(),
+            Self::Any => r"\x00-\x{10FFFF}".to_owned(),
+            Self::Ascii => format!(r"[{not}\x00-\x7F]"),
+            Self::Assigned => Self::Unassigned("Cn").text(!negated),
+            Self::Unassigned(name) => format!(r"[{not}\p{{gc={name}}}\P{{{AGE}}}]"),
+            Self::Surrogates if negated => Self::Any.text(false),
+            Self::Surrogates => NOTHING.to_owned(),
+            Self::Category(name) => format!(r"[{not}\p{{gc={name}}}&&\p{{{AGE}}}]"),
+            Self::Script(name) => format!(r"[{not}\p{{sc={name}}}&&\p{{{AGE}}}]"),
+        }
     }
-    let loose: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    match loose.to_ascii_lowercase().as_str() {
-        "any" | "ascii" | "assigned" => return Some(Table::Engine(loose)),
-        "cs" | "surrogate" => return Some(Table::Surrogates),
-        // The engine, unlike Go, takes the prefix of Unicode's loose matching. No name of a table begins with it.
-        lower if lower.starts_with("is") => return None,
-        _ => {}
-    }
-    ["gc", "sc"]
-        .into_iter()
-        .map(|property| format!("{property}={loose}"))
-        .find(|class| regex_syntax::parse(&format!("\\p{{{class}}}")).is_ok())
-        .map(Table::Engine)
 }
+
+/// What was assigned in the version of Unicode that Go 1.26 has.
+const AGE: &str = "age=15.0";
+
+/// The general category or script of a name, as `unicodeTable` of `regexp/syntax` finds it.
+///
+/// Go compares names without separators and with one capital, but not those of scripts that it looks up: no script of
+/// two words can be named.
+fn table(name: &str) -> Option<Table> {
+    let loose = name.chars().filter(|c| !" _-".contains(*c)).enumerate();
+    let canonical: String = loose
+        .map(|(at, c)| {
+            if at == 0 {
+                c.to_ascii_uppercase()
+            } else {
+                c.to_ascii_lowercase()
+            }
+        })
+        .collect();
+    let canonical = canonical.as_str();
+    let alias = |name: &str| {
+        let at = ALIASES.binary_search_by_key(&name, |(alias, _)| alias).ok()?;
+        Some(ALIASES[at].1)
+    };
+    let find = |names: &[&'static str], name: &str| names.binary_search(&name).ok().map(|at| names[at]);
+    Some(match canonical {
+        "Any" => Table::Any,
+        "Ascii" => Table::Ascii,
+        "Assigned" => Table::Assigned,
+        name => match find(CATEGORIES, name).or_else(|| alias(name)) {
+            Some("Cs") => Table::Surrogates,
+            Some(category @ ("C" | "Cn")) => Table::Unassigned(category),
+            Some(category) => Table::Category(category),
+            None => Table::Script(find(SCRIPTS, name)?),
+        },
+    })
+}
+
+/// `unicode.Categories`
+#[rustfmt::skip]
+const CATEGORIES: &[&str] = &[
+    "C", "Cc", "Cf", "Cn", "Co", "Cs", "L", "Lc", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N",
+    "Nd", "Nl", "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl",
+    "Zp", "Zs",
+];
+
+/// `unicode.CategoryAliases`
+#[rustfmt::skip]
+const ALIASES: &[(&str, &str)] = &[
+    ("Casedletter", "Lc"), ("Closepunctuation", "Pe"), ("Cntrl", "Cc"), ("Combiningmark", "M"),
+    ("Connectorpunctuation", "Pc"), ("Control", "Cc"), ("Currencysymbol", "Sc"), ("Dashpunctuation", "Pd"),
+    ("Decimalnumber", "Nd"), ("Digit", "Nd"), ("Enclosingmark", "Me"), ("Finalpunctuation", "Pf"),
+    ("Format", "Cf"), ("Initialpunctuation", "Pi"), ("Letter", "L"), ("Letternumber", "Nl"),
+    ("Lineseparator", "Zl"), ("Lowercaseletter", "Ll"), ("Mark", "M"), ("Mathsymbol", "Sm"),
+    ("Modifierletter", "Lm"), ("Modifiersymbol", "Sk"), ("Nonspacingmark", "Mn"), ("Number", "N"),
+    ("Openpunctuation", "Ps"), ("Other", "C"), ("Otherletter", "Lo"), ("Othernumber", "No"),
+    ("Otherpunctuation", "Po"), ("Othersymbol", "So"), ("Paragraphseparator", "Zp"), ("Privateuse", "Co"),
+    ("Punct", "P"), ("Punctuation", "P"), ("Separator", "Z"), ("Spaceseparator", "Zs"), ("Spacingmark", "Mc"),
+    ("Surrogate", "Cs"), ("Symbol", "S"), ("Titlecaseletter", "Lt"), ("Unassigned", "Cn"),
+    ("Uppercaseletter", "Lu"),
+];
+
+/// Those of `unicode.Scripts` whose names are one word.
+#[rustfmt::skip]
+const SCRIPTS: &[&str] = &[
+    "Adlam", "Ahom", "Arabic", "Armenian", "Avestan", "Balinese", "Bamum", "Batak", "Bengali", "Bhaiksuki",
+    "Bopomofo", "Brahmi", "Braille", "Buginese", "Buhid", "Carian", "Chakma", "Cham", "Cherokee", "Chorasmian",
+    "Common", "Coptic", "Cuneiform", "Cypriot", "Cyrillic", "Deseret", "Devanagari", "Dogra", "Duployan",
+    "Elbasan", "Elymaic", "Ethiopic", "Georgian", "Glagolitic", "Gothic", "Grantha", "Greek", "Gujarati",
+    "Gurmukhi", "Han", "Hangul", "Hanunoo", "Hatran", "Hebrew", "Hiragana", "Inherited", "Javanese", "Kaithi",
+    "Kannada", "Katakana", "Kawi", "Kharoshthi", "Khmer", "Khojki", "Khudawadi", "Lao", "Latin", "Lepcha",
+    "Limbu", "Lisu", "Lycian", "Lydian", "Mahajani", "Makasar", "Malayalam", "Mandaic", "Manichaean", "Marchen",
+    "Medefaidrin", "Miao", "Modi", "Mongolian", "Mro", "Multani", "Myanmar", "Nabataean", "Nandinagari", "Newa",
+    "Nko", "Nushu", "Ogham", "Oriya", "Osage", "Osmanya", "Palmyrene", "Phoenician", "Rejang", "Runic",
+    "Samaritan", "Saurashtra", "Sharada", "Shavian", "Siddham", "Sinhala", "Sogdian", "Soyombo", "Sundanese",
+    "Syriac", "Tagalog", "Tagbanwa", "Takri", "Tamil", "Tangsa", "Tangut", "Telugu", "Thaana", "Thai",
+    "Tibetan", "Tifinagh", "Tirhuta", "Toto", "Ugaritic", "Vai", "Vithkuqi", "Wancho", "Yezidi", "Yi",
+];
 
 /// The ranges of `[:name:]` or `[:^name:]`.
 fn posix(name: &str) -> Option<String> {

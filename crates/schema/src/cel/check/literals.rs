@@ -7,7 +7,7 @@ use crate::cel::ast::{Ast, Node, NodeId};
 use crate::cel::functions::format_string::{Clause, parse_format};
 use crate::cel::types::Type;
 use crate::cel::value::Value;
-use crate::regexp::Regexp;
+use crate::regexp;
 
 /// Refuses lists and maps of mixed types, patterns that are none, and calls of `format` whose arguments do not fit.
 ///
@@ -71,7 +71,7 @@ fn homogeneous(checked: &Checked<'_>, items: impl Iterator<Item = (NodeId, bool)
 fn pattern(ast: &Ast, args: &[NodeId], errors: &mut Vec<String>) {
     let Some(first) = args.first() else { return };
     if let Node::Literal(Value::String(text)) = ast.node(*first)
-        && Regexp::compile(text.as_str()).is_err()
+        && regexp::check(text.as_str()).is_err()
     {
         errors.push("invalid matches argument".to_owned());
     }

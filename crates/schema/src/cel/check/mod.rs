@@ -8,8 +8,9 @@ mod unify;
 
 use std::collections::BTreeMap;
 
-use super::ast::{Ast, Comprehension, Entry, Node, NodeId};
+use super::ast::{Ast, Comprehension, Entry, FieldEntry, Node, NodeId};
 use super::library::{Declaration, Environment, Overload, named_type};
+use super::message::Message;
 use super::types::Type;
 use super::value::Value;
 use crate::value::deeper;
@@ -24,6 +25,8 @@ pub(crate) enum Reference<'e> {
     Local(Box<str>),
     /// A type by its name.
     Type(&'static str),
+    /// `google.protobuf.NullValue.NULL_VALUE`, the only constant.
+    NullValue,
     /// A function and those of its overloads that the types leave.
     Function {
         declaration: &'e Declaration,
@@ -53,6 +56,21 @@ impl<'e> Checked<'e> {
     /// The meaning of a node.
     pub(crate) fn reference(&self, id: NodeId) -> Option<&Reference<'e>> {
         self.references.get(&id)
+    }
+
+    /// The overloads that calls mean, where types leave only one.
+    #[cfg(test)]
+    pub(crate) fn settled_overloads(&self) -> Vec<&'static str> {
+        let references = self.references.values();
+        references
+            .filter_map(|reference| match reference {
+                Reference::Function { overloads, .. } => match overloads.as_slice() {
+                    [only] => Some(only.id),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .collect()
     }
 
     /// Whether a variable of the environment is used.
@@ -128,9 +146,7 @@ impl<'e> Checker<'_, 'e> {
             Node::Call { function, target, args } => self.call(id, function, *target, args),
             Node::List { items } => self.list(items),
             Node::Map { entries } => self.map(entries),
-            Node::Struct { type_name } => {
-                self.error(format!("undeclared reference to '{type_name}' (in container '')"))
-            }
+            Node::Struct { type_name, fields } => self.message(type_name, fields),
             Node::Comprehension(fold) => self.comprehension(fold),
         });
         self.types[id.index()] = Some(ty.clone());
@@ -156,6 +172,10 @@ impl<'e> Checker<'_, 'e> {
         if let Some((_, ty)) = found {
             self.references.insert(id, Reference::Variable(name.into()));
             return Some(ty.clone());
+        }
+        if name == "google.protobuf.NullValue.NULL_VALUE" {
+            self.references.insert(id, Reference::NullValue);
+            return Some(Type::Int);
         }
         let (name, ty) = named_type(name)?;
         self.references.insert(id, Reference::Type(name));
@@ -348,6 +368,38 @@ impl<'e> Checker<'_, 'e> {
         let key = keys.unwrap_or_else(|| self.mapping.fresh_type());
         let value = values.unwrap_or_else(|| self.mapping.fresh_type());
         Type::map(key, value)
+    }
+
+    /// `checkCreateStruct`
+    fn message(&mut self, name: &str, fields: &[FieldEntry]) -> Type {
+        let name = name.strip_prefix('.').unwrap_or(name);
+        let Some(message) = Message::of(name) else {
+            for entry in fields {
+                self.check(entry.value);
+            }
+            return self.error(match named_type(name) {
+                Some(_) => format!("'{name}' is not a message type"),
+                None => format!("undeclared reference to '{name}' (in container '')"),
+            });
+        };
+        for entry in fields {
+            let mut found = self.check(entry.value);
+            let wanted = match message.field(&entry.field) {
+                Some((_, ty)) => ty,
+                None => self.error(format!("undefined field '{}'", entry.field)),
+            };
+            if entry.optional {
+                found = self.unwrap_mandatory_optional(found);
+            }
+            if !self.mapping.assignable(&wanted, &found) {
+                let found = self.mapping.substitute(&found, true);
+                self.errors.push(format!(
+                    "expected type of field '{}' is '{wanted}' but provided type is '{found}'",
+                    entry.field
+                ));
+            }
+        }
+        message.ty()
     }
 
     fn unwrap_mandatory_optional(&mut self, ty: Type) -> Type {

@@ -159,6 +159,7 @@ fn nullable(ty: &Type) -> bool {
             | Type::Object(_)
             | Type::Duration
             | Type::Timestamp
+            | Type::Wrapper(_)
     )
 }
 

@@ -13,39 +13,53 @@ use super::super::value::{
 use super::operators;
 use Pattern::{Bool, Bytes, Double, Duration, Dyn, Int, List, String, Timestamp, Uint};
 
-/// Overloads of a function for lists of each comparable type.
+/// Overloads of a function for lists of each comparable type, with cel-go's names.
 macro_rules! comparable {
-    ($suffix:literal, $result:ident, $call:expr) => {
+    ($id:ident, $result:ident, $call:expr) => {
         &[
-            Overload::member(concat!("list_int_", $suffix), &[List(&Int)], $result!(Int), $call),
-            Overload::member(concat!("list_uint_", $suffix), &[List(&Uint)], $result!(Uint), $call),
-            Overload::member(
-                concat!("list_double_", $suffix),
-                &[List(&Double)],
-                $result!(Double),
-                $call,
-            ),
-            Overload::member(concat!("list_bool_", $suffix), &[List(&Bool)], $result!(Bool), $call),
-            Overload::member(
-                concat!("list_duration_", $suffix),
-                &[List(&Duration)],
-                $result!(Duration),
-                $call,
-            ),
-            Overload::member(
-                concat!("list_timestamp_", $suffix),
-                &[List(&Timestamp)],
-                $result!(Timestamp),
-                $call,
-            ),
-            Overload::member(
-                concat!("list_string_", $suffix),
-                &[List(&String)],
-                $result!(String),
-                $call,
-            ),
-            Overload::member(concat!("list_bytes_", $suffix), &[List(&Bytes)], $result!(Bytes), $call),
+            Overload::member($id!("int"), &[List(&Int)], $result!(Int), $call),
+            Overload::member($id!("uint"), &[List(&Uint)], $result!(Uint), $call),
+            Overload::member($id!("double"), &[List(&Double)], $result!(Double), $call),
+            Overload::member($id!("bool"), &[List(&Bool)], $result!(Bool), $call),
+            Overload::member($id!("duration"), &[List(&Duration)], $result!(Duration), $call),
+            Overload::member($id!("timestamp"), &[List(&Timestamp)], $result!(Timestamp), $call),
+            Overload::member($id!("string"), &[List(&String)], $result!(String), $call),
+            Overload::member($id!("bytes"), &[List(&Bytes)], $result!(Bytes), $call),
         ]
+    };
+}
+
+/// Names of overloads of `isSorted`.
+macro_rules! is_sorted_id {
+    ($ty:literal) => {
+        concat!("list_", $ty, "_is_sorted_bool")
+    };
+}
+
+/// Names of overloads of `max`.
+macro_rules! max_id {
+    ($ty:literal) => {
+        concat!("list_", $ty, "_max_", $ty)
+    };
+}
+
+/// Names of overloads of `min`.
+macro_rules! min_id {
+    ($ty:literal) => {
+        concat!("list_", $ty, "_min_", $ty)
+    };
+}
+
+/// Names of overloads of `sort`, which has the types' full names.
+macro_rules! sort_id {
+    ("duration") => {
+        "list_google.protobuf.Duration_sort"
+    };
+    ("timestamp") => {
+        "list_google.protobuf.Timestamp_sort"
+    };
+    ($ty:literal) => {
+        concat!("list_", $ty, "_sort")
     };
 }
 
@@ -92,13 +106,13 @@ const SORT_BY: &[Overload] = &[
         sort_by,
     ),
     Overload::member(
-        "list_duration_sortByAssociatedKeys",
+        "list_google.protobuf.Duration_sortByAssociatedKeys",
         &[LIST_A, List(&Duration)],
         LIST_A,
         sort_by,
     ),
     Overload::member(
-        "list_timestamp_sortByAssociatedKeys",
+        "list_google.protobuf.Timestamp_sortByAssociatedKeys",
         &[LIST_A, List(&Timestamp)],
         LIST_A,
         sort_by,
@@ -130,7 +144,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             Overload::member("list_flatten_int", &[List(&Dyn), Int], List(&Dyn), flatten),
         ],
     ),
-    Function::singleton("sort", comparable!("sort", list, sort), is_list),
+    Function::singleton("sort", comparable!(sort_id, list, sort), is_list),
     Function::singleton("@sortByAssociatedKeys", SORT_BY, is_list),
     Function::new(
         "lists.range",
@@ -144,7 +158,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "distinct",
         &[Overload::member("list_distinct", &[LIST_A], LIST_A, distinct)],
     ),
-    Function::new("isSorted", comparable!("is_sorted_bool", boolean, is_sorted)),
+    Function::new("isSorted", comparable!(is_sorted_id, boolean, is_sorted)),
     Function::new(
         "sum",
         &[
@@ -167,7 +181,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     Function::new(
         "max",
-        comparable!("max", element, |meter, args| extreme(
+        comparable!(max_id, element, |meter, args| extreme(
             "max",
             &args[0],
             Ordering::Less,
@@ -176,7 +190,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     Function::new(
         "min",
-        comparable!("min", element, |meter, args| extreme(
+        comparable!(min_id, element, |meter, args| extreme(
             "min",
             &args[0],
             Ordering::Greater,

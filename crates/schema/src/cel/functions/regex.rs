@@ -4,7 +4,7 @@ use super::super::cost::Meter;
 use super::super::error::{EvalError, Outcome};
 use super::super::library::{Function, Overload, Pattern};
 use super::super::value::Value;
-use crate::regexp::Regexp;
+use crate::regexp::{REFUSAL_WORK, Regexp};
 use Pattern::{Bool, Int, List, String};
 
 /// Constant patterns are compiled when an expression is; these are for those that are not constant.
@@ -40,8 +40,10 @@ fn compile(pattern: &Value<'_>, meter: &mut Meter) -> Outcome<Result<Regexp, cra
     let pattern = pattern.as_str()?;
     meter.work(1_000 + pattern.len() * 10)?;
     let compiled = Regexp::compile(pattern);
-    if let Ok(regexp) = &compiled {
-        meter.work(regexp.memory() / 16)?;
+    match &compiled {
+        Ok(regexp) => meter.work(regexp.memory() / 4)?,
+        Err(crate::regexp::Error::TooLarge) => meter.work(REFUSAL_WORK)?,
+        Err(_) => {}
     }
     Ok(compiled)
 }

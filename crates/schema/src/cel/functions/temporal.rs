@@ -23,17 +23,12 @@ macro_rules! getter {
             ],
         )
     };
-    ($name:literal, $id:literal, $call:expr, $duration:expr) => {
+    ($name:literal, $id:literal, $zoned:literal, $call:expr, $duration:expr) => {
         Function::new(
             $name,
             &[
                 Overload::member(concat!("timestamp_to_", $id), &[Timestamp], Int, $call),
-                Overload::member(
-                    concat!("timestamp_to_", $id, "_with_tz"),
-                    &[Timestamp, String],
-                    Int,
-                    $call,
-                ),
+                Overload::member(concat!("timestamp_to_", $zoned), &[Timestamp, String], Int, $call),
                 Overload::member(concat!("duration_to_", $id), &[Duration], Int, $duration),
             ],
         )
@@ -59,18 +54,25 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     getter!("getDayOfMonth", "day_of_month", DAY_OF_MONTH),
     getter!("getDate", "day_of_month_1_based", DATE),
     getter!("getDayOfWeek", "day_of_week", DAY_OF_WEEK),
-    getter!("getHours", "hours", HOURS, |_, args| in_units(args, 3_600_000_000_000)),
-    getter!("getMinutes", "minutes", MINUTES, |_, args| in_units(
+    getter!("getHours", "hours", "hours_with_tz", HOURS, |_, args| in_units(
+        args,
+        3_600_000_000_000
+    )),
+    getter!("getMinutes", "minutes", "minutes_with_tz", MINUTES, |_, args| in_units(
         args,
         60_000_000_000
     )),
-    getter!("getSeconds", "seconds", SECONDS, |_, args| in_units(
+    getter!("getSeconds", "seconds", "seconds_tz", SECONDS, |_, args| in_units(
         args,
         1_000_000_000
     )),
-    getter!("getMilliseconds", "milliseconds", MILLISECONDS, |_, args| in_units(
-        args, 1_000_000
-    )),
+    getter!(
+        "getMilliseconds",
+        "milliseconds",
+        "milliseconds_with_tz",
+        MILLISECONDS,
+        |_, args| in_units(args, 1_000_000)
+    ),
 ];
 
 fn local(args: &[Value<'_>]) -> Outcome<DateTime> {

@@ -17,6 +17,7 @@ use crate::cel::value::Shape;
 use crate::field::{self, Path};
 use crate::node::{Node, Types};
 use crate::problem::{Problem, Reason};
+use crate::regexp::Patterns;
 use crate::value::{Map, Value, deeper};
 use declare::{Declared, declare};
 use rule::Rule;
@@ -65,6 +66,7 @@ impl Rules {
         let declared = declare(root, "self", true);
         let mut compiler = Compiler {
             environment: Environment::kubernetes(),
+            patterns: Patterns::default(),
             problems: Vec::new(),
             rules: 0,
             source: 0,
@@ -151,6 +153,7 @@ fn has_rules(node: &Node, document: &Map) -> bool {
 
 struct Compiler {
     environment: Environment,
+    patterns: Patterns,
     problems: Vec<Problem>,
     rules: usize,
     source: usize,
@@ -207,7 +210,7 @@ impl Compiler {
                 self.refuse(&path, RuleError::NoType);
                 continue;
             };
-            match Rule::compile(&self.environment, fields, ty, node) {
+            match Rule::compile(&self.environment, fields, ty, node, &mut self.patterns) {
                 Ok(rule) => compiled.push(rule),
                 Err(errors) => errors.into_iter().for_each(|error| self.refuse(&path, error)),
             }

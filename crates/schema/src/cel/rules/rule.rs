@@ -5,6 +5,7 @@ use crate::cel::program::{CompileError, Program};
 use crate::cel::types::Type;
 use crate::field::{self, BadValue, ErrorKind, Path};
 use crate::node::Node;
+use crate::regexp::Patterns;
 use crate::value::{Map, Value};
 
 use super::field_path;
@@ -59,6 +60,7 @@ impl Rule {
         fields: &Map,
         ty: &Type,
         node: &Node,
+        patterns: &mut Patterns,
     ) -> Result<Self, Vec<RuleError>> {
         let text = |name: &str| match fields.get(name) {
             None | Some(Value::Null) => Ok(""),
@@ -81,10 +83,10 @@ impl Rule {
         };
         let variables = [("self", ty.clone()), ("oldSelf", old)];
         let mut errors = Vec::new();
-        let program = Program::compile(environment, source, &variables, &Type::Bool);
+        let program = Program::compile_with(environment, source, &variables, &Type::Bool, patterns);
         let message_source = text("messageExpression")?;
         let message_expression = (!message_source.is_empty())
-            .then(|| Program::compile(environment, message_source, &variables, &Type::String))
+            .then(|| Program::compile_with(environment, message_source, &variables, &Type::String, patterns))
             .transpose();
         let reason = reason(text("reason")?);
         let field_path = match text("fieldPath")? {

@@ -56,6 +56,8 @@ impl fmt::Display for Value<'_> {
             Self::Quantity(quantity) => write!(f, "{quantity}"),
             Self::Semver(version) => write!(f, "{version}"),
             Self::Format(format) => f.write_str(format.name),
+            // A message without fields is an empty text.
+            Self::Empty => Ok(()),
             Self::Unknown(json) => write!(f, "{json:?}"),
         }
     }

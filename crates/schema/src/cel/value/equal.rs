@@ -51,6 +51,7 @@ pub(crate) fn method(left: &Value<'_>, right: &Value<'_>, meter: &mut Meter) -> 
         (Value::Cidr(l), Value::Cidr(r)) => Ok(l == r),
         (Value::Quantity(l), Value::Quantity(r)) => Ok(l.compare(r).is_eq()),
         (Value::Semver(l), Value::Semver(r)) => Ok(l.compare(r).is_eq()),
+        (Value::Empty, Value::Empty) => Ok(true),
         (Value::Format(l), Value::Format(r)) => Ok(l.name == r.name),
         (
             Value::Url(_) | Value::Ip(_) | Value::Cidr(_) | Value::Quantity(_) | Value::Semver(_) | Value::Format(_),

@@ -91,6 +91,8 @@ pub enum Value<'a> {
     Semver(Arc<Semver>),
     /// `kubernetes.NamedFormat`
     Format(&'static NamedFormat),
+    /// `google.protobuf.Empty`
+    Empty,
     /// Data that `x-kubernetes-preserve-unknown-fields` kept and no type describes: it can only be compared.
     Unknown(&'a Json),
 }
@@ -138,6 +140,7 @@ impl<'a> Value<'a> {
             Self::Quantity(_) => "kubernetes.Quantity",
             Self::Semver(_) => "kubernetes.Semver",
             Self::Format(_) => "kubernetes.NamedFormat",
+            Self::Empty => "google.protobuf.Empty",
             Self::Unknown(_) => "unknown",
         }
     }
@@ -168,7 +171,7 @@ impl<'a> Value<'a> {
     /// Whether cel-go counts the value as zero (`traits.Zeroer`).
     pub(crate) fn is_zero(&self) -> bool {
         match self {
-            Self::Null => true,
+            Self::Null | Self::Empty => true,
             Self::Bool(b) => !b,
             Self::Int(i) => *i == 0,
             Self::Uint(u) => *u == 0,
