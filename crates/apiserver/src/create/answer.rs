@@ -36,12 +36,11 @@ pub(crate) fn read(
     };
     // Providers cut texts within a character. Go's decoder reads what is left; the one here does once it is replaced.
     let replaced;
-    let review: ReviewResponse<&RawValue> = match serde_json::from_slice(body) {
-        Ok(review) => review,
-        Err(_) => {
-            replaced = json::replace_invalid_text(body);
-            serde_json::from_str(&replaced).map_err(|_| faults.bad_answer("it is no EphemeralReview with a verdict"))?
-        }
+    let review: ReviewResponse<&RawValue> = if let Ok(review) = serde_json::from_slice(body) {
+        review
+    } else {
+        replaced = json::replace_invalid_text(body);
+        serde_json::from_str(&replaced).map_err(|_| faults.bad_answer("it is no EphemeralReview with a verdict"))?
     };
     if review.api_version != sent.version {
         return Err(faults.bad_answer("it is of another version than the review"));

@@ -134,8 +134,8 @@ async fn answers_are_counted_as_they_arrive_and_one_provider_gets_a_quarter() {
         let mut calls = tokio::task::JoinSet::new();
         for number in 0..20 {
             let endpoint = Arc::clone(&endpoints[number % 2]);
-            let call = from(&number.to_string());
-            calls.spawn(async move { endpoint.call(call).await });
+            let asked = from(&number.to_string());
+            calls.spawn(async move { endpoint.call(asked).await });
         }
         for _ in 0..16 {
             let refused = calls.join_next().await.unwrap().unwrap().unwrap_err();
