@@ -363,7 +363,7 @@ async fn the_log_says_how_an_answer_is_wrong_without_its_content() {
     setup.provider.webhook.set(|recorded| {
         let long = "k".repeat(100_000);
         answered(recorded, move |object| {
-            object["spec"]["m"] = json!({"secret-key": 1, long.clone(): 2})
+            object["spec"]["m"] = json!({"secret-key": 1, long.clone(): 2});
         })
     });
     refused(&setup.ask("").await, 500, "InternalError");
