@@ -277,3 +277,19 @@ fn errors_take_bounded_memory() {
         errors.len()
     );
 }
+
+/// A struct of Go has all of its fields, however short it is written.
+#[test]
+fn lists_of_structs_in_metadata_are_bounded() {
+    for (field, count, is_taken) in [
+        ("ownerReferences", 1 << 16, true),
+        ("ownerReferences", (1 << 16) + 1, false),
+        ("managedFields", 1_000_000, false),
+    ] {
+        let structs = vec![Value::from(Map::new()); count];
+        let metadata: Map = [(field, Value::from(structs))].into_iter().collect();
+        let mut object: Map = [("metadata", metadata)].into_iter().collect();
+        let coerced = meta::coerce(&mut object);
+        assert_eq!(coerced.is_ok(), is_taken, "{count} {field}");
+    }
+}
